@@ -357,7 +357,7 @@ def small(bench):
     copy = bench.folder / "small"
     made.families(copy, 100_000)
     (told,) = daemons.small({"now": bench.programs}, copy, 25, bench.folder)
-    yield "Every two seconds a line is appended to another one of 100,000 small texts. A change takes"
+    yield "Every two seconds a line is appended to a different one of 100,000 small texts. A change takes"
     yield f"{told.removeprefix('now: a small change: ')}."
     yield ""
     shutil.rmtree(copy)

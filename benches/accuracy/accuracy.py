@@ -144,7 +144,7 @@ def mutations(harness, peers):
     errors = [abs(score - max(float(truth[pair]["long_ab"]), float(truth[pair]["long_ba"])))
               for pair, score in scores.items() if pair in truth and truth[pair]["kind"] not in ("case", "space", "html")]
     yield ""
-    yield f"The mean error of the score is {sum(errors) / len(errors):.4f} over the found pairs, without the kinds case, space and html."
+    yield f"The mean error of the score is {sum(errors) / len(errors):.4f} over the found pairs of all kinds but case, space and html."
 
 
 MARKUP = re.compile(rb"(?i)</[a-z]|<br|<p>|<html|&[a-z]+;")

@@ -249,7 +249,7 @@ def quotations(corpus, binary):
         ]
         yield f"| {size:,} bytes | {how} | " + " | ".join(cells) + " |"
     yield ""
-    yield "A cell has the share of extracts whose source is in the first row, and in brackets the share of those whose source is in any row."
+    yield "A cell has the share of extracts whose source is in the first row and, in brackets, in any row."
     yield f"One command asked {len(asked)} questions in {seconds:.1f} s, without a cache."
 
 

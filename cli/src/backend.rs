@@ -4,8 +4,8 @@
 //! Otherwise the command itself answers. Both processes return the same types (`proto`) with real
 //! paths. So the rest of the program and its output do not depend on the choice.
 //!
-//! 1. With `--local` no daemon is asked. If `--socket`, `--state` or the environment variable of
-//!    one of them names a daemon, no other daemon is asked. The daemon of `--socket` must answer.
+//! 1. With `--local` no daemon is asked. If `--socket`, `--state` or one of their environment
+//!    variables names a daemon, no other daemon is asked. The daemon of `--socket` must answer.
 //! 2. A question that names no place to look in is about the daemon's roots. Without a daemon, the
 //!    question fails. A verb about a file (`find FILE`) asks about the current directory instead
 //!    (`QuestionPaths::or_here`).
@@ -62,9 +62,9 @@ pub(crate) use subject::{formats, subject_error};
 pub enum Backend {
     /// The daemon.
     Daemon {
-        /// The connection to it.
+        /// The connection to the daemon.
         client: Box<Client>,
-        /// The parameters of its index.
+        /// The parameters of the daemon's index.
         params: Params,
     },
     /// This process.
@@ -83,7 +83,7 @@ impl Backend {
     ) -> CliResult<Self> {
         let asked = asked_params(answering)?;
         // A daemon knows the catalogues that it imported, but it does not read other catalogue
-        // files. This process answers about those.
+        // files. So this process answers questions about such files.
         let is_file = |one: &Named| {
             matches!(
                 catalogued::source_of(&one.real),
@@ -261,7 +261,7 @@ impl Backend {
         watched(&progress.steps(), || local.groups_of_pairs(request, given))
     }
 
-    /// Returns the files similar to `sought`. In the rows, `name` is the name of `sought`.
+    /// Returns the files similar to `sought`. In the rows, `sought` has the name `name`.
     ///
     /// # Errors
     ///
@@ -331,7 +331,8 @@ impl Backend {
         })
     }
 
-    /// Returns the present places of files that were at these paths. The daemon saw them leave.
+    /// Returns the present places of files that were at these paths. The daemon has recorded where
+    /// they went.
     pub fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Whole<Vec<DepartedRow>>> {
         self.put(DepartedRequest { paths })
     }
@@ -440,8 +441,8 @@ fn asked_params(answering: &Answering) -> CliResult<Option<Params>> {
     }
 }
 
-/// Returns whether a question failed because the daemon or the cache cannot read the subject of the
-/// question, or does not have it. This process can then read the subject itself, or report the
+/// Returns whether a question failed because of its subject: the daemon or the cache does not have
+/// the subject, or cannot read it. This process can then read the subject itself, or report the
 /// failure more exactly.
 fn is_of_subject(error: &CliError) -> bool {
     match error {

@@ -61,8 +61,8 @@ pub(crate) fn note_holes(groups: &mut Groups) {
     groups.identical.sort_by_key(|set| Reverse(set.overhead()));
 }
 
-/// Records which files share their blocks, and how many bytes these have. Only file systems that
-/// can share blocks are asked. The paths must be real paths.
+/// Records which files share their blocks, and how many bytes the shared blocks have. Only file
+/// systems that can share blocks are asked. The paths must be real paths.
 pub(crate) fn note_shared(groups: &mut Groups) {
     let mounts = resemble_mounts::read().unwrap_or_default();
     let is_sharing = |fs_type: &[u8]| SHARING.contains(&fs_type);
@@ -150,8 +150,8 @@ mod tests {
         assert!(numbers(vec![at(1), None, None, at(2)]).is_empty());
     }
 
-    /// A file that is one hole takes no space. A set of such files follows a smaller set that takes
-    /// space.
+    /// A file that consists of one hole takes no space. A set of such files follows a smaller set
+    /// that takes space.
     #[test]
     fn holes_are_no_overhead() {
         let folder = tempfile::tempdir().unwrap();

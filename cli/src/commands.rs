@@ -128,8 +128,8 @@ fn groups(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResu
     }
 }
 
-/// Refuses commands that the daemon of another machine cannot answer. The paths of such a command
-/// would mean other files there.
+/// Refuses commands that the daemon of another machine cannot answer. On that machine, the paths of
+/// the command would name other files.
 fn refuse_elsewhere(env: &Env, global: &Global, command: &Command) -> CliResult<()> {
     let socket = global.socket.as_deref().or(env.resemble_socket.as_deref());
     let Some(socket) = socket.filter(|socket| remote::is_remote(socket) && !global.local) else {

@@ -73,7 +73,7 @@ fn end(signal: i32) {
     // The lock is held until the process has ended, so nothing temporary is created meanwhile.
     let leftovers = LEFTOVERS.lock();
     leftovers.iter().for_each(|path| remove(path));
-    // This cannot fail for a valid signal. If it did, the process would just go on.
+    // This does not fail for a valid signal. After a failure, the process would just go on.
     low_level::emulate_default_handler(signal).unwrap_or_default();
 }
 
@@ -103,8 +103,8 @@ pub(crate) fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// A temporary file or folder. It is removed when this value is dropped, and before a signal ends
-/// the process, unless it was renamed.
+/// A temporary file or folder. Unless it was renamed, it is removed when this value is dropped, or
+/// before a signal ends the process.
 #[derive(Debug)]
 pub(crate) struct Leftover(PathBuf);
 

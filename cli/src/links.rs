@@ -88,8 +88,8 @@ fn measures([unit, words @ ..]: [i64; 6]) -> Option<Proven> {
     Proven::of_words(words.map(i64::cast_unsigned), unit)
 }
 
-/// Converts two numbers of a row, which SQL engines store with a sign. A negative number becomes a
-/// huge number, which the check of the links refuses.
+/// Converts two signed numbers of a row. A negative number becomes a huge number, and the check of
+/// the links refuses that number.
 const fn common(fingerprints: i64, chunks: i64) -> ExternalCommon {
     ExternalCommon {
         fingerprints: fingerprints.cast_unsigned(),

@@ -71,7 +71,8 @@ pub fn heading(ui: &mut Ui, title: &str) -> CliResult<()> {
     Ok(())
 }
 
-/// Prints an answer of one list as rows, or as a page or a workbook.
+/// Prints an answer that consists of one list. The list is printed as rows, as a page or as a
+/// workbook.
 pub fn print_as<B: ListBody<Row: Row>>(
     ui: &mut Ui,
     how: &ListAs,

@@ -53,7 +53,7 @@ pub fn run(global: &Global, args: &McpArgs) -> CliResult {
                 Err(error) => Err(failed(&error)),
             }
         };
-        // A signal ends this `select!`. Then `serve` is dropped, and with it the processes that ask
+        // A signal ends this `select!`. Then `serve` is dropped, which ends the processes that ask
         // questions.
         tokio::select! {
             served = serve => served,

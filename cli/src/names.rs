@@ -102,7 +102,7 @@ fn real_path(shown: &Path) -> io::Result<PathBuf> {
 }
 
 /// Returns the error for a name that leads to no file. If it names a member of an archive, the
-/// error says which verbs take members. Otherwise it is `error`.
+/// error says which verbs take members. For any other name, returns `error`.
 pub fn absent(shown: &Path, error: io::Error) -> io::Error {
     let is_member = member_of(shown).is_some_and(|member| member.file.may_hold_files());
     if !is_member {
@@ -158,8 +158,8 @@ pub fn needed(
     }
 }
 
-/// Like [`required`], but for a file on this machine. The file is not opened to check whether it is
-/// a catalogue.
+/// Like [`required`], but for a file on this machine. This function does not check whether the file
+/// is a catalogue, so it need not open the file.
 pub fn required_here(shown: &Path) -> CliResult<Named> {
     let real = real_path(shown).map_err(CliError::file("look at", shown))?;
     Ok(Named {
@@ -178,8 +178,9 @@ pub fn required_dir(shown: &Path) -> CliResult<Named> {
     Err(CliError::file("look into", shown)(error))
 }
 
-/// Returns an error for each file that this user may not read, and each directory that they may not
-/// enter. A daemon in system mode finds nothing at such a path, so it does not report the path.
+/// Returns an error for each file that this user may not read, and for each directory that this
+/// user may not enter. A daemon in system mode finds nothing at such a path, so it does not report
+/// the path.
 pub fn denied(named: &[Named]) -> Vec<SoftError> {
     let is_denied = |one: &&Named| {
         let is_dir = one.real.is_dir();
@@ -283,7 +284,7 @@ impl NamedMember {
     }
 }
 
-/// Returns the member that a path names: the part of the path before some `!` must be a file.
+/// Returns the member that a path names. The part of the path before one of its `!` must be a file.
 pub fn member_of(path: &Path) -> Option<NamedMember> {
     renditions::ways_into(path).find_map(|(file, names)| {
         let real = fs::canonicalize(file).ok().filter(|real| real.is_file())?;

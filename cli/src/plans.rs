@@ -38,8 +38,8 @@ use crate::error::{CliError, CliResult};
 use crate::names::{self, Named, ShownNames};
 
 /// Makes the plan for the sets of identical files. With `near`, near copies are removed, too. The
-/// first part of `near` is the least share of a near copy that the file that stays must contain.
-/// The second part is the reader of documents and archives.
+/// first part of `near` is a share: the file that stays must contain at least this share of a near
+/// copy. The second part is the reader of documents and archives.
 pub fn of_groups(
     document: &GroupsDocument,
     kind: &Treatment,

@@ -2,16 +2,16 @@
 //! `relay`, `measure`, `mcp` and the screen.
 //!
 //! Results go to standard output (or the file of `-o`), everything else to standard error. Only
-//! this module treats terminals differently: quoting of names, padding of columns, colours and
-//! progress.
+//! this module treats a terminal differently from a pipe: it quotes names, pads columns, and shows
+//! colours and progress.
 //!
 //! 1. The file of `-o` is created when the first byte is written. That is after the files were
 //!    scanned, so the scan does not find it. It gets its name when it is complete (`NewFile`). If a
 //!    command fails, the old file stays.
 //! 2. Output is buffered, and [`Ui::finish`] flushes it. So a full disk is reported as an error,
 //!    and no output is lost without notice.
-//! 3. Text from outside never reaches a terminal raw. Names are quoted, tables and documents are
-//!    spelled out, and all text for standard error goes through [`harmless`].
+//! 3. Text from outside never reaches a terminal raw. Names are quoted. In tables and documents,
+//!    control characters are spelled out. All text for standard error goes through [`harmless`].
 
 mod pager;
 mod progress;
@@ -362,8 +362,8 @@ impl Ui {
         }
     }
 
-    /// Returns a progress display. It shows nothing unless standard error is a terminal and a
-    /// second has passed.
+    /// Returns a progress display. It appears only if standard error is a terminal, and only after
+    /// a second.
     pub fn progress(&self, what: &str) -> Progress {
         self.progress_through(what, Vec::new())
     }

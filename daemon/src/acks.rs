@@ -1,5 +1,5 @@
-//! Stores acknowledgements: pairs and groups of contents that a person has seen and that raise no
-//! alert any more.
+//! Stores acknowledgements. They are pairs and groups of contents that a person has seen. They
+//! raise no alert any more.
 //!
 //! The contents are identified by their digests and not by paths. So acknowledgements survive
 //! renames, restarts and a rebuilt index. They do not apply to a changed file, because it has
@@ -25,7 +25,8 @@ pub struct Ack {
     /// The paths of the files and the time of the mark, for display.
     #[serde(flatten)]
     pub row: AckRow,
-    /// The digests of the marked contents, in the order of the paths in `row`. A pair has two.
+    /// The digests of the marked contents, in the order of the paths in `row`. A pair has two
+    /// digests.
     digests: Vec<Digest>,
 }
 
@@ -86,7 +87,7 @@ impl Acks {
 /// The marks and their file.
 #[derive(Debug, Default)]
 pub struct AckStore {
-    /// The file that stores the marks; `None` keeps them only in memory.
+    /// The file that stores the marks. `None` if the marks are kept only in memory.
     path: Option<PathBuf>,
     acks: Mutex<Arc<Acks>>,
 }
@@ -123,8 +124,8 @@ impl AckStore {
         })
     }
 
-    /// Removes the marks about `a`; if `b` is given, only the marks about both contents. Returns
-    /// the rows of the removed marks.
+    /// Removes the marks about `a`. If `b` is given, removes only the marks about both contents.
+    /// Returns the rows of the removed marks.
     pub fn undo(&self, a: ContentDigest, b: Option<ContentDigest>) -> io::Result<Vec<AckRow>> {
         let is_meant = |ack: &Ack| b.map_or_else(|| ack.has(a), |b| ack.is_about(a, b));
         let mut removed = Vec::new();

@@ -4,17 +4,17 @@
 //! A program may write a file in many pieces. A reading between two pieces is wasted, because it
 //! finds an incomplete content. But waiting too long makes answers outdated. So:
 //!
-//! 1. A changed file is read [`Timing::settle`] after its last write or close. If writes go on, it
-//!    is read [`Timing::cap`] after the first of them. So a log that grows without pause is still
-//!    read. A file that takes long to read waits longer, in proportion. So a disk image of 100 GB
-//!    that is in use is not read all the time.
-//! 2. Changes that need no reading do not wait. A new directory is listed at once: its watch is
+//! 1. A changed file is read [`Timing::settle`] after its last write or close. If writes go on, the
+//!    file is read [`Timing::cap`] after the first write. So a log that grows without pause is
+//!    still read. A file that takes long to read waits longer, in proportion. So a disk image of
+//!    100 GB that is in use is not read all the time.
+//! 2. Changes that need no reading do not wait. A new directory is listed at once. Its watch is
 //!    made just before the listing, and only the listing finds changes from before the watch. A
 //!    vanished name is removed at once; links, pipes and devices do not wait, either.
 //! 3. A rename does not wait, and its old and new name are passed on together. If the renamed file
-//!    was written and waits to be read, it is read now: a program renames a file when the file is
-//!    finished. So a save ("write a temporary file, rename it over the old one") is one read of one
-//!    file. Files below a renamed directory go on waiting at their new paths.
+//!    was written and waits to be read, it is read now, because programs rename files that are
+//!    finished. So a save ("write a temporary file, rename it over the old one") causes one read of
+//!    one file. Files below a renamed directory go on waiting at their new paths.
 //! 4. A change of attributes alone does not wait. Its job says that only attributes changed.
 //! 5. After an overflow all waiting paths are dropped: the rescan checks everything.
 //!
@@ -69,8 +69,8 @@ pub struct Jobs {
     /// before its rename. All entries below a renamed directory move with it. The renames must be
     /// done before the other jobs.
     pub renames: Vec<(Rename, bool)>,
-    /// Paths to check with all entries below them. Most are new directories and vanished names. No
-    /// path of the set is below another.
+    /// Paths to check with all entries below them. Most of them are new directories and vanished
+    /// names. No path of the set is below another.
     pub subtrees: BTreeSet<PathBuf>,
     /// Single entries to check, each with the reason. An entry is below a path of `subtrees` only
     /// if it is a file that was written.
@@ -91,10 +91,10 @@ impl Jobs {
         self.renames.len() + self.subtrees.len() + self.entries.len()
     }
 
-    /// Keeps only renames whose names are not equal to, above or below the names of other renames
-    /// or subtrees. The order of the other renames would matter, and the tree may have changed
-    /// since. So their old and new names are checked as subtrees instead. That check also finds a
-    /// moved file by its inode and does not read it.
+    /// Drops each rename that has a name equal to, above or below a name of another rename or a
+    /// subtree. The order of the dropped renames would matter, and the tree may have changed since.
+    /// So the old and new names of these renames are checked as subtrees instead. That check also
+    /// finds a moved file by its inode and does not read it.
     fn untangle(&mut self) {
         let mut ends: BTreeMap<&Path, usize> = BTreeMap::new();
         for (rename, _) in &self.renames {
@@ -157,8 +157,8 @@ impl Jobs {
 /// this.
 const QUIET: u32 = 2;
 
-/// A file that is written again and again waits for at most the duration of its last reading times
-/// this. So at most a twentieth of the time is spent on reading it.
+/// A file that is written again and again is read only after the duration of its last reading times
+/// this. So about a twentieth of the time is spent on reading the file.
 const PATIENCE: u32 = 20;
 
 /// The longest waiting time, however long reading a file takes.
@@ -179,7 +179,7 @@ impl Timing {
 pub struct LongWait {
     /// The file.
     pub path: PathBuf,
-    /// The time of its next reading, if it is not written again before.
+    /// The time of its next reading, if the file is not written again before then.
     pub due: Instant,
     /// The duration of its last reading.
     pub cost: Duration,
@@ -190,7 +190,7 @@ struct QueuedPath {
     first: Instant,
     last: Instant,
     cause: Cause,
-    /// The expected duration of reading it; zero if negligible.
+    /// The expected duration of reading the file; zero if negligible.
     cost: Duration,
 }
 
@@ -206,8 +206,8 @@ impl QueuedPath {
     }
 }
 
-/// The state machine. `waiting` has the files to be read later, and `jobs` has the work that does
-/// not wait.
+/// The state machine. `waiting` contains the files to be read later, and `jobs` contains the work
+/// that does not wait.
 #[derive(Debug, Default)]
 pub struct Coalescer {
     timing: Timing,
@@ -292,7 +292,7 @@ impl Coalescer {
     pub fn hint(&mut self, path: &Path, hint: Hint, kind: Kind) {
         let Hint { marks, first, last } = hint;
         // A hint is redundant if a recorded rename says the same. A path with any other mark is
-        // checked by itself.
+        // checked in addition.
         let arrived = marks == Marks::APPEARED
             && self.moved_to.contains(path)
             && !self.moved_from.contains(path);
@@ -309,8 +309,8 @@ impl Coalescer {
             return;
         }
         match kind {
-            // No file is left to read, so the path does not wait any more. It is checked as a
-            // subtree: by the time of the check the name may exist again, with other entries below
+            // No file is left to read, so the path does not wait any more. The path is checked as a
+            // subtree. By the time of the check the name may exist again, with other entries below
             // it.
             Kind::Absent => {
                 self.forget(path);

@@ -3,8 +3,8 @@
 //!
 //! Most long options are keys of the file, without the leading `--`. Each root is a table
 //! `[[root]]` with rules of its own. If the file and the command line disagree, the command line
-//! decides. Every mistake that can be found without an index is found here. It ends the program
-//! with one sentence and status 2. A file may look like this:
+//! decides. Every mistake that can be found without an index is found here. A mistake ends the
+//! program with one sentence and status 2. A file may look like this:
 //!
 //! ```toml
 //! link = "~/Similar"
@@ -40,10 +40,10 @@
 //! A `[[notify]]` table is a sink of alerts: docs/alerts.md.
 //!
 //! `[limits]` bounds the cost of one document or archive. `depth` limits how deep archives may be
-//! nested. `ratio` limits how many times larger than the stored bytes the extracted bytes may be.
-//! `bytes` limits the extracted bytes, `parts` the number of parts. `bytes` and `memory` are in
-//! MiB, and `time` is in seconds. A `[[converter]]` is for a format that is not supported
-//! otherwise. It turns files whose names have one of its `extensions` into text.
+//! nested. `ratio` limits the extracted bytes as a multiple of the stored bytes. `bytes` limits the
+//! extracted bytes, and `parts` limits the number of parts. `bytes` and `memory` are in MiB, and
+//! `time` is in seconds. A `[[converter]]` is for a format that is not supported otherwise. The
+//! converter makes text of files whose names have one of its `extensions`.
 //!
 //! Relative paths of the command line start at the working directory. Relative paths in the file
 //! start at the folder of the file. In the file, `~/` at the start of a path is the home folder. On
@@ -85,8 +85,8 @@ pub(crate) use system::{held_fast, numbers};
 
 /// The default pause between two comparisons of the whole tree with the index.
 const RECONCILE: Duration = Duration::from_secs(3600);
-/// The default limit of boilerplate. A chunk or sample is boilerplate if more than this number of
-/// contents have it.
+/// The default limit of boilerplate. If more contents than this have a chunk or a sample, it is
+/// boilerplate.
 const BOILERPLATE: u32 = 1000;
 
 /// The command line.
@@ -231,7 +231,7 @@ pub struct Config {
     pub roots: Vec<RootOptions>,
     /// The alert rules of each root, in the order of `roots`.
     pub alert_rules: Vec<(PathBuf, AlertRules)>,
-    /// The rules of roots that the configuration and the command line do not name.
+    /// The rules of roots that neither the configuration file nor the command line names.
     pub rules_of_all: RuleSet,
     /// The number of roots from the file. These are the first roots in `roots`. `watch remove` can
     /// remove such a root, too. Later starts then do not watch it, although the file names it.
@@ -241,7 +241,7 @@ pub struct Config {
     /// The symbolic link to make, which leads to the mount point.
     pub link: Option<PathBuf>,
     /// True if an overlay or a link was requested. The daemon then fails to start if it cannot make
-    /// them.
+    /// it.
     pub must_mount: bool,
     /// The home folder. A mount point in it disturbs programs that walk through the home folder.
     pub home: Option<PathBuf>,
@@ -254,7 +254,7 @@ pub struct Config {
     /// The state folder.
     pub state: PathBuf,
     /// The cache folder of the command `resemble`. Like the state folder, it is never indexed,
-    /// because the command writes to it if it runs without the daemon.
+    /// because the command writes to that folder if it runs without the daemon.
     pub cache: Option<PathBuf>,
     /// The path of the socket.
     pub socket: PathBuf,
@@ -317,7 +317,7 @@ pub enum ConfigError {
         /// The requested size.
         size: u32,
     },
-    /// A converter without extensions or without a command.
+    /// A converter has no extensions or no command.
     #[error("a [[converter]] of the configuration needs extensions and a command")]
     Converter,
     /// A folder of catalogues is invalid.
@@ -472,8 +472,8 @@ impl Config {
         self.sinks.iter().any(is_journal)
     }
 
-    /// Adds the journal of systemd as a sink of alerts, if the journal's socket exists. The caller
-    /// does this if the journal also gets the messages of this process.
+    /// Adds the journal of systemd as a sink of alerts, if the journal's socket exists. Call it
+    /// only if the journal also gets the messages of this process.
     pub fn send_to_journal(&mut self) {
         if !self.has_journal() && Path::new(journal::SOCKET).exists() {
             self.sinks.push(SinkConfig {
@@ -533,8 +533,8 @@ fn roots_asked(
     of_file.chain(of_line).map(with_options).collect()
 }
 
-/// Returns the default mount point, which is in the runtime folder. Without a runtime folder it is
-/// in a folder for temporary files, if `must_mount` is true; otherwise returns `None`.
+/// Returns the default mount point, which is in the runtime folder. Without a runtime folder,
+/// returns a place in a folder for temporary files if `must_mount` is true, and `None` if not.
 fn view_place(env: &Env, must_mount: bool) -> Result<Option<PathBuf>, ConfigError> {
     match places::view_dir(env) {
         None if must_mount => Ok(Some(places::temporary_view_dir(env)?)),

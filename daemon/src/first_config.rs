@@ -11,8 +11,8 @@ use crate::ROOTS_FILE;
 use crate::config::{Args, ConfigError, real};
 use crate::indexer::roots::restore_removed;
 
-/// Patterns of names that most people do not want to watch: caches of programs, outputs of builds,
-/// packed objects of version control, the trash and temporary files.
+/// Patterns of names that most people do not want to watch. They match caches of programs, outputs
+/// of builds, packed objects of version control, the trash and temporary files.
 const LEFT_OUT: [&str; 10] = [
     ".cache",
     "Cache",

@@ -1,10 +1,10 @@
 //! Writes messages to standard error. Each message is one line, even if a file name in it has line
 //! breaks.
 //!
-//! A file name may have line breaks and escape sequences. Printed as it is, it could forge a line
-//! of the journal or take over a terminal. Fields are printed in their `Debug` form, which escapes
-//! them. But the texts of errors have unescaped paths. So [`OneLine`] finally writes each control
-//! byte of a message as `\xNN`.
+//! A file name may have line breaks and escape sequences. Such a name, printed unchanged, could
+//! forge a line of the journal or take over a terminal. Fields are printed in their `Debug` form,
+//! which escapes them. But the texts of errors have unescaped paths. So [`OneLine`] finally writes
+//! each control byte of a message as `\xNN`.
 
 use std::io::{self, Write};
 
@@ -52,8 +52,8 @@ pub fn start(verbosity: Verbosity, filter: Option<&str>, times: bool) {
     }
 }
 
-/// Returns a filter that shows messages of our crates from this level on. Of all other crates it
-/// shows warnings and errors.
+/// Returns a filter that shows messages of our crates from this level on. For all other crates the
+/// filter shows only warnings and errors.
 fn own_at(level: &str) -> EnvFilter {
     EnvFilter::new(format!("{OWN}={level},warn"))
 }

@@ -83,19 +83,19 @@ use watch::notify::NotifySource;
 
 /// Name of the index file in the state folder.
 pub const INDEX_FILE: &str = "index.redb";
-/// Bytes of memory for pages of the index. With 40 MiB a first scan of a kernel tree takes at most
-/// 133 to 147 MB of memory; with 48 MiB it takes 147 to 159. The speed of the scan is the same, but
+/// Bytes of memory for pages of the index. With 40 MiB the peak memory of a first scan of a kernel
+/// tree is 133 to 147 MB. With 48 MiB it is 147 to 159 MB. The speed of the scan is the same, but
 /// with 40 MiB a first `find` takes 4 % more processor time.
 const INDEX_CACHE: usize = 40 << 20;
 /// Name of the file in the state folder that has the acknowledgements.
 pub const ACKS_FILE: &str = "acks.json";
-/// Name of the file in the state folder that has a copy of the list of roots. It is used if the
-/// index is new.
+/// Name of the file in the state folder that has a copy of the list of roots. The copy is used if
+/// the index is new.
 pub const ROOTS_FILE: &str = "roots.json";
 /// Name of the folder in the state folder in which barriers make their cookies.
 const COOKIES: &str = "cookies";
-/// The longest time for which an ending daemon waits for its server to end. It then waits equally
-/// long for the threads that still answer.
+/// The longest time for which an ending daemon waits for its server to end. After that, it waits
+/// for the same time for the threads that still answer.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
 /// The reason why the daemon did not start. Its text is one sentence, and the exit status is 2.
@@ -199,8 +199,9 @@ pub struct Handle {
 
 impl Daemon {
     /// Starts everything. When this returns a handle, the socket answers and the configured overlay
-    /// is mounted. With `wait` in the configuration, it returns only after the first scan, or when
-    /// a signal ends the daemon. It fails if the indexer ends before the scan is done.
+    /// is mounted. With `wait` in the configuration, this function returns only after the first
+    /// scan, or when a signal ends the daemon. It fails if the indexer ends before the scan is
+    /// done.
     pub fn start(config: &Config) -> Result<Handle, StartError> {
         Self::start_for(config, None)
     }
@@ -270,8 +271,8 @@ impl Daemon {
             indexer_gone: Some(indexer_gone),
         };
         let for_alerts = (Arc::clone(&shared), Arc::clone(&log));
-        // If alerts go to the journal by a sink, they are not logged as well. The log messages of
-        // the daemon may be in the same journal, so each alert would be there twice.
+        // If a sink writes alerts to the journal, alerts are not logged. The log of the daemon may
+        // go to the same journal, and each alert would be there twice.
         let prints = !config.has_journal();
         handle.alerts = Some(spawn("resembled-alerts", move || {
             alerts::run(&alert_messages, &for_alerts.0, &for_alerts.1, prints);
@@ -394,7 +395,7 @@ fn own_folders(config: &Config) -> Vec<PathBuf> {
     state.chain(config.cache.clone()).collect()
 }
 
-/// Creates the manager of the overlays. When the roots change, it updates each overlay.
+/// Creates the manager of the overlays. When the roots change, the manager updates each overlay.
 fn overlays_of(
     config: &Config,
     shared: &Arc<Shared>,
@@ -545,7 +546,8 @@ mod tests {
 
     use super::*;
 
-    /// If the indexer has ended, nobody does the first scan, so the wait for it must end, too.
+    /// If the indexer has ended, nobody does the first scan. So the wait for the scan must end,
+    /// too.
     #[test]
     fn waiting_for_the_first_scan_ends_with_the_indexer() {
         let index = Index::in_memory(&Params::default()).unwrap();

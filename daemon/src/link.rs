@@ -5,11 +5,11 @@
 //! folder. A link at a convenient path leads to the view. Programs that walk through trees do not
 //! follow links.
 //!
-//! 1. **A link is ours if it leads to our mount point.** Nothing else is ever replaced or removed:
-//!    no file, no folder, and no link that leads elsewhere.
+//! 1. **A link is ours if it leads to our mount point.** No file, no folder and no link that leads
+//!    elsewhere is ever replaced or removed.
 //! 2. The link is made when the view answers, and removed after the view is unmounted. If a daemon
-//!    is killed, its link stays. It also leads to the mount point of the next daemon, and that
-//!    daemon takes the link over.
+//!    is killed, its link stays. The link also leads to the mount point of the next daemon, which
+//!    takes the link over.
 
 use std::fs;
 use std::io;

@@ -12,7 +12,7 @@ use resemble_proto::places::Env;
 
 /// The exit status if the command line, the configuration or the environment prevents a start.
 const TROUBLE: u8 = 2;
-/// The exit status if the daemon ended without an order, which it never should.
+/// The exit status if the daemon ended without an order. This should never happen.
 const BROKEN: u8 = 1;
 
 fn main() -> ExitCode {

@@ -7,7 +7,7 @@
 //! Listings are cached, because the search for similar files is slow. `ls`, completion and file
 //! managers also open the same folder several times. While the index has no newer commit, a cached
 //! listing is returned without any access to the index. After a commit the listing stays valid
-//! unless a commit has changed a record that its search read ([`Footprint`]). If the search read
+//! unless that commit has changed a record that the search read ([`Footprint`]). If the search read
 //! more records than a footprint can have, or failed to read a file, the listing has no footprint.
 //! It is then valid until the clock changes ([`Shared::clock`]).
 
@@ -46,12 +46,13 @@ use crate::system::System;
 pub struct IndexNeighbours {
     shared: Arc<Shared>,
     listings: Mutex<KeptListings>,
-    /// The access checks of the user whom the answers are for. `None` if everything is visible;
-    /// only then answers are cached.
+    /// The access checks of the user who gets the answers. `None` if everything is visible. Answers
+    /// are cached only in that case.
     sight: Option<Arc<dyn AccessCheck>>,
 }
 
-/// Cached listings by path. Each has the last clock at which it was known to be valid.
+/// Cached listings by path. Each has the latest value of the clock at which it was known to be
+/// valid.
 #[derive(Debug, Default)]
 struct KeptListings {
     of: HashMap<PathBuf, KeptListing>,
@@ -62,11 +63,11 @@ struct KeptListings {
 #[derive(Debug)]
 struct KeptListing {
     listing: Listing,
-    /// The last clock at which the listing was known to be valid; see [`Shared::clock`].
+    /// The latest value of [`Shared::clock`] at which the listing was known to be valid.
     clock: u64,
     /// The templates that the search excluded.
     templates: Arc<Templates>,
-    /// The records that the listing depends on; `None` if they are not all known.
+    /// The records that the listing depends on; `None` if some of these records are unknown.
     footprint: Option<Footprint>,
 }
 
@@ -91,8 +92,8 @@ impl KeptListing {
 }
 
 impl KeptListings {
-    /// The maximum number of bytes of all listings. If a new listing would exceed it, all other
-    /// listings are dropped.
+    /// The maximum number of bytes of all listings. If a new listing would exceed this limit, all
+    /// other listings are dropped.
     const MOST: usize = 16 << 20;
 
     /// Returns the cached listing of a path, if it is known to be valid at this clock.
@@ -101,8 +102,8 @@ impl KeptListings {
         kept.map(|kept| kept.listing.clone())
     }
 
-    /// Returns the cached listing of a path, if it is valid in this snapshot; otherwise removes it.
-    /// The snapshot must be at least as new as the clock.
+    /// Returns the cached listing of a path if it is valid in this snapshot, and removes it
+    /// otherwise. The snapshot must be at least as new as the clock.
     fn get_in(&mut self, snapshot: &Snapshot, clock: u64, path: &Path) -> Option<Listing> {
         let kept = self.of.get_mut(path)?;
         if kept.is_right(snapshot) {
@@ -175,7 +176,7 @@ impl IndexNeighbours {
         })
     }
 
-    /// Returns the reader of documents, but not in system mode. Without a reader, figures about
+    /// Returns the reader of documents; `None` in system mode. Without a reader, figures about
     /// documents are estimates from stored samples.
     fn part_reader(&self) -> Option<&Arc<dyn PartReader>> {
         self.shared.part_reader().filter(|_| self.sight.is_none())
@@ -231,7 +232,8 @@ fn said<T, E: Display>(path: &Path, answer: Result<T, E>) -> Option<T> {
     answer.inspect_err(logged).ok()
 }
 
-/// Returns whether the user could open the file at this path, and whether its stat is `opened`.
+/// Returns true if the user could open the file at this path, and the stat of that file is
+/// `opened`.
 fn opens(sight: &dyn AccessCheck, path: &Path, opened: &Stat) -> bool {
     let time = |time: Timestamp| (time.secs, time.nanos);
     let opened = SeenPlace {

@@ -2,8 +2,8 @@
 //!
 //! A mount point is excluded from the index by its path. The exclusion begins *before* anything is
 //! mounted there, and ends when the mount is gone. So no scan ever enters the mount point. Each new
-//! list of exclusions is made from all mounts while they are locked. So two simultaneous requests
-//! cannot lose a mount point.
+//! list of exclusions is made from all mounts while the table of mounts is locked. So two
+//! simultaneous requests cannot lose a mount point.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -252,8 +252,8 @@ impl Overlays {
         Ok(())
     }
 
-    /// Returns a warning if the mount point is in a root or in the home folder, through which other
-    /// programs walk.
+    /// Returns a warning if the mount point is in a root or in the home folder. Other programs walk
+    /// through these.
     fn warning(&self, point: &Path) -> Option<String> {
         let roots = self.shared.root_paths().into_iter();
         let mut around = roots
@@ -273,7 +273,7 @@ impl Overlays {
     /// Makes every overlay show the present roots.
     pub fn follow_roots(&self) {
         // The roots are read while the mounts are locked. So if there are two calls at the same
-        // time, the later one has the newer roots.
+        // time, the later call has the newer roots.
         let mounts = self.mounts.lock();
         let roots = self.shared.root_paths();
         for mounted in &mounts.mounted {
@@ -281,8 +281,8 @@ impl Overlays {
         }
     }
 
-    /// Unmounts the overlay whose mount point or link is `point`, and returns its status. With
-    /// `None` there must be only one overlay, which is unmounted.
+    /// Unmounts the overlay whose mount point or link is `point`, and returns its status. If
+    /// `point` is `None`, there must be exactly one overlay, which is unmounted.
     pub fn unmount(&self, point: Option<&Path>) -> Result<MountStatus, UnmountError> {
         let point = point.map(resolved);
         let mounted = {
@@ -348,9 +348,9 @@ impl Overlays {
     }
 
     /// Excludes the daemon's folders and all mount points from the index. The shared state has the
-    /// list at once; the indexer gets it with its next commands. While the indexer scans, it reads
-    /// no commands, but its observer asks the shared state. The caller holds the lock of the
-    /// mounts, so no older list can replace the new list.
+    /// new list immediately, and the indexer gets it with its next commands. While the indexer
+    /// scans, it reads no commands, but its observer asks the shared state. The caller holds the
+    /// lock of the mounts, so no older list can replace the new list.
     fn exclude(&self, mounts: &Mounts) {
         let mut paths = excluded_always(&self.own);
         paths.extend(mounts.points().map(Path::to_owned));
@@ -405,7 +405,7 @@ pub(crate) fn excluded_always(own: &[PathBuf]) -> Vec<PathBuf> {
     own.iter().map(|folder| resolved(folder)).collect()
 }
 
-/// Resolves the symbolic links of all components but the last. The last one is not accessed,
+/// Resolves the symbolic links of all components but the last. The last component is not accessed,
 /// because it may be a mount that does not answer.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     let parent = path

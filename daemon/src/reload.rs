@@ -4,9 +4,9 @@
 //! These settings are the roots, their rules (`exclude`, `max-size` and so on), the folders of
 //! catalogues, the alert rules, and the sinks of alerts. A root whose rules are unchanged is not
 //! scanned again. All other keys need a restart. If such a key has changed, the journal and
-//! `status` name it until a restart or until its old value is restored. (`wait` is not named,
-//! because it matters only at a start.) An invalid configuration changes nothing, and is reported
-//! in the same way.
+//! `status` name the key until a restart or until its old value is restored. (`wait` is not named,
+//! because it matters only at a start.) An invalid configuration changes nothing. The journal and
+//! `status` report it, too.
 
 use std::path::Path;
 

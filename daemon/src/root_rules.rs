@@ -1,8 +1,8 @@
 //! Decides by which rules a root is scanned and raises alerts.
 //!
-//! A rule of a root is the one that `watch add` set. If `watch add` set none, the rule is that of
-//! the configuration or the command line for this root. If neither names the root, the rule is the
-//! one that the configuration has for all roots.
+//! A rule that `watch add` set for the root applies first. If `watch add` set none, the rule of the
+//! configuration or the command line for this root applies. If neither names the root, the rule
+//! that the configuration has for all roots applies.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    /// Returns these rules, and takes each rule that is not set from `base`. A rule of the scan
-    /// that has its default value counts as not set.
+    /// Returns these rules. If a rule is not set, the rule of `base` is returned. A rule of the
+    /// scan that has its default value counts as not set.
     #[must_use]
     pub fn or(&self, base: &Self) -> Self {
         let (scan, alerts) = (&self.scan, self.alerts.clone());

@@ -47,7 +47,8 @@ pub async fn report(
     mut ending: watch::Receiver<bool>,
 ) {
     let mut sent = String::new();
-    // The manager takes the daemon for hung after `limit`, so it is notified twice in that time.
+    // If the manager is not notified for `limit`, it takes the daemon for hung. So the manager is
+    // notified twice in that time.
     let watchdog = sd_notify::watchdog_enabled().map(|limit| limit / 2);
     loop {
         if watchdog.is_some() {

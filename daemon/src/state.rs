@@ -1,9 +1,9 @@
 //! The state that all threads of the daemon share: the index, the roots, and the current troubles.
 //!
-//! Mostly the indexer writes here, and other threads read. A lock is held only while values are
-//! copied, and no thread holds two locks at a time. There is one exception: the lock of the index
-//! is held while the index is opened again. So questions wait for the opened index and are not
-//! refused.
+//! In most cases the indexer writes this state, and other threads read it. A lock is held only
+//! while values are copied, and no thread holds two locks at a time. There is one exception: the
+//! lock of the index is held while the index is opened again. So questions wait for the opened
+//! index and are not refused.
 
 pub(crate) mod fresh;
 mod progress;
@@ -38,8 +38,8 @@ pub struct Root {
     pub options: RootOptions,
     /// The way in which the root was requested.
     pub origin: WatchOrigin,
-    /// The state of the root. It is never `Degraded` here: the troubles of the root decide about
-    /// that.
+    /// The state of the root. It is never `Degraded` here. Whether a root is degraded depends on
+    /// its troubles.
     pub state: RootState,
 }
 
@@ -78,8 +78,7 @@ pub struct Shared {
     roots: Mutex<Vec<Root>>,
     rules: Mutex<RuleBook>,
     sinks: Mutex<Vec<SinkStatus>>,
-    /// The roots that were in an index which became unusable, and that the new index has not
-    /// scanned yet.
+    /// The roots of an index that became unusable, until they are scanned for the new index.
     rebuilding: Mutex<BTreeSet<PathBuf>>,
     acks: AckStore,
     roots_file: Option<PathBuf>,
@@ -121,15 +120,15 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// The index if it is open. Otherwise its last commit, or `None` if that cannot be read.
+/// The index if it is open. Otherwise its last commit, or `None` if that commit cannot be read.
 #[derive(Debug)]
 enum Slot {
     Open(Arc<Index>),
     Last(Option<Snapshot>),
 }
 
-/// The reopened index, or the failure to open it. With a failure comes the last commit, if that can
-/// be read.
+/// The reopened index, or the failure to open it. The failure is returned with the last commit, if
+/// that commit can be read.
 pub type Reopened = Result<Arc<Index>, (OpenError, Option<Snapshot>)>;
 
 /// A gate that opens once.
@@ -308,12 +307,12 @@ impl Shared {
         }
     }
 
-    /// Closes the index and opens it again. Returns whether that succeeded. If not, its last commit
-    /// answers questions.
+    /// Closes the index and opens it again. Returns whether that succeeded. If not, questions are
+    /// answered from the last commit.
     pub(crate) fn swap_index(&self, open: &dyn Fn() -> Reopened) -> bool {
         let mut slot = self.index.lock();
-        // If the file cannot be opened at all, this snapshot answers questions. For example, a
-        // question may still use the index, so the file is still locked.
+        // If the file cannot be opened at all, questions are answered from this snapshot. For
+        // example, the file is still locked while a question uses the index.
         let cached = match &*slot {
             Slot::Open(index) => index.snapshot().ok(),
             Slot::Last(_) => None,
@@ -368,7 +367,7 @@ impl Shared {
         self.rules.lock().root(path)
     }
 
-    /// Returns the rules that `watch add` set for this root; the default ones if it set none.
+    /// Returns the rules that `watch add` set for this root, or the default rules if it set none.
     pub(crate) fn order_of(&self, root: &Path) -> RuleSet {
         self.rules.lock().order(root).cloned().unwrap_or_default()
     }
@@ -494,7 +493,7 @@ impl Shared {
         self.troubles.lock().values().cloned().collect()
     }
 
-    /// Records a trouble. It is logged if it is new or its reason has changed.
+    /// Records a trouble. The trouble is logged if it is new or its reason has changed.
     pub(crate) fn trouble(&self, topic: Topic, path: &Path, reason: &str, remedy: Option<&str>) {
         let trouble = Degraded {
             path: path.into(),

@@ -5,21 +5,21 @@
 //!    the thread that received them. Questions to the index and requests that may read whole files
 //!    go to two pools of worker threads ([`Lanes`]). `PARALLEL_DIROPS` keeps the kernel from
 //!    allowing only one look-up at a time in a directory.
-//! 2. **A panic is one EIO.** Without protection, it would end a thread of fuser's event loop for
-//!    good. So each handler runs under `catch_unwind`. Unwinding drops the reply, and a dropped
+//! 2. **A panic is one EIO.** Without protection, a panic would end a thread of fuser's event loop
+//!    for good. So each handler runs under `catch_unwind`. Unwinding drops the reply, and a dropped
 //!    reply answers EIO.
 //! 3. **Every request that the kernel may send has a handler.** fuser's default handlers answer
-//!    ENOSYS. For many operations the kernel remembers this error for the life of the mount; for
-//!    `opendir` it would even start caching listings. Requests without an effect here succeed. A
-//!    request that the kernel can serve itself is answered with ENOSYS; a comment in the code gives
-//!    the reason. Every mount is `MS_RDONLY`, so the kernel itself refuses writes with EROFS. If a
-//!    mount were remounted as writable, the default handlers would refuse them.
+//!    ENOSYS. For many operations the kernel remembers this error for the life of the mount. After
+//!    ENOSYS from `opendir` it would even start caching listings. Requests without an effect here
+//!    succeed. A request that the kernel can serve itself is answered with ENOSYS, and a comment in
+//!    the code gives the reason. Every mount is `MS_RDONLY`, so the kernel itself refuses writes
+//!    with EROFS. If a mount were remounted as writable, the default handlers would refuse them.
 //! 4. **The kernel caches nothing beyond its time to live**: no `FOPEN_KEEP_CACHE`, no
 //!    `FOPEN_CACHE_DIR`, no `CACHE_SYMLINKS`. There is no readdirplus, because its attributes are
 //!    seldom needed. File attributes are trusted for at most 10 ms, and `AUTO_INVAL_DATA` is set.
-//!    So a reader with an open file sees its changes. If a file has changed since the kernel looked
-//!    it up, opening it fails with ESTALE. The kernel then looks the name up again and opens the
-//!    result.
+//!    So a program that has opened a file sees later changes of that file. If a file has changed
+//!    since the kernel looked it up, opening it fails with ESTALE. The kernel then looks the name
+//!    up again and opens the result.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -49,7 +49,7 @@ const SERVERS: usize = 4;
 const GENERATION: Generation = Generation(0);
 
 /// Connects the namespaces in `spaces` to a mounted `/dev/fuse` descriptor. Returns after the first
-/// handshake with the kernel. [`Connection::serve`] then answers its requests.
+/// handshake with the kernel. [`Connection::serve`] then answers the kernel's requests.
 pub(crate) fn connect(
     device: OwnedFd,
     spaces: Spaces,
@@ -335,8 +335,8 @@ impl Filesystem for Adapter {
 
     fn access(&self, _: &Request, _: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
         // In a mount of one user, the kernel judges by mode and owner itself and does not send this
-        // request. In a mount for all users, only entries that the caller may open or enter are
-        // found at all.
+        // request. In a mount for all users, a look-up finds only entries that the caller may open
+        // or enter.
         if mask.contains(AccessFlags::W_OK) {
             reply.error(errno(Refusal::ReadOnly));
         } else {

@@ -1,9 +1,9 @@
 //! The namespaces that the callers of a mount see.
 //!
-//! A mount of one user has one namespace. A mount for all users has one for each caller. The
-//! namespace of a caller is made at the caller's first request and kept for a second. In that
-//! second, it caches answers for the look-ups that follow a listing. The groups of the caller's
-//! process, and its access to a place, are checked at each request.
+//! A mount of one user has one namespace. A mount for all users has one namespace for each caller.
+//! The namespace of a caller is made at the caller's first request and kept for a second. In that
+//! second, the namespace caches answers for the look-ups that follow a listing. The groups of the
+//! caller's process, and its access to a place, are checked at each request.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 //! Names and inode numbers outlive the process: a script may store a name, and `tar` or `rsync` an
 //! inode number. So the hash must never change, and it is defined here and not by a library. It is
 //! FNV-1a with 64 bits (Fowler, Noll, Vo), followed by the mixer of splitmix64 (Steele, Lea, Flood
-//! 2014). So every bit of the result depends on every byte. It need not be cryptographic: its
-//! callers resolve collisions.
+//! 2014). So every bit of the result depends on every byte. The hash need not be cryptographic,
+//! because its callers resolve collisions.
 
 /// Hashes a list of parts. The parts must not contain a NUL byte (paths never do). `key` keeps the
 /// hashes of different uses apart.

@@ -1,12 +1,12 @@
 //! Runs requests on worker threads, so that a slow answer delays only its own caller.
 //!
-//! There are two pools. One makes answers of the index, which take milliseconds. The other makes
-//! texts for which whole files are read, which takes seconds. So if four texts are being made, a
-//! fifth text must wait, but an answer need not.
+//! There are two pools. The first makes answers of the index, which take milliseconds. The second
+//! makes texts for which whole files are read, which takes seconds. So if four texts are being
+//! made, a fifth text must wait, but an answer is made at once.
 //!
 //! In a pool the accounts of users take turns, however many jobs one account has queued. In a mount
-//! for all users, an account gets another worker only if it then uses at most one worker more than
-//! stay free. Of four workers, a first account gets two, and two further accounts get one each.
+//! for all users, an account may use at most one worker more than stay free. So of four workers, a
+//! first account gets two, and two further accounts get one each.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -72,8 +72,8 @@ impl Lanes {
         pools.into_iter().all(|pool| pool.has_ended(deadline))
     }
 
-    /// Runs a job of an account. A small job runs at once on this thread, and any other on a worker
-    /// of its pool.
+    /// Runs a job of an account. A small job runs immediately on this thread. Any other job runs on
+    /// a worker of its pool.
     pub(crate) fn run(&self, effort: Effort, account: Account, job: Job) {
         match effort {
             Effort::Small => guarded(job),

@@ -40,7 +40,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The options of an overlay.
 #[derive(Clone, Debug)]
 pub struct OverlayConfig {
-    /// The mount point. If it does not exist, it is made, and removed at the end. It must be empty.
+    /// The mount point. If it does not exist, it is made, and removed at the end. An existing
+    /// directory must be empty.
     pub mount_point: PathBuf,
     /// The shape of the view.
     pub view: View,
@@ -48,9 +49,10 @@ pub struct OverlayConfig {
     pub show: Show,
     /// The name under which listings show `.similar`.
     pub similar_name: SimilarName,
-    /// The watched directories, by their paths in the index. If there is only one, the mount shows
-    /// its entries. If there are several, each is a folder in the mount. A missing directory
-    /// appears empty until it exists again. [`MountedOverlay::set_roots`] changes them.
+    /// The watched directories, by their paths in the index. If there is only one directory, the
+    /// mount shows its entries. If there are several, each is a folder in the mount. A missing
+    /// directory appears empty until it exists again. [`MountedOverlay::set_roots`] changes the
+    /// directories.
     pub roots: Vec<PathBuf>,
     /// Paths that are not shown, with everything below them. The mount point is always left out.
     pub exclude: Vec<PathBuf>,
@@ -283,8 +285,8 @@ impl MountedOverlay {
         &self.path
     }
 
-    /// Replaces the watched directories. Each path must be absolute, and none may lie in another or
-    /// in an overlay.
+    /// Replaces the watched directories. Each path must be absolute, and no path may lie in another
+    /// one or in an overlay.
     pub fn set_roots(&self, roots: &[PathBuf]) {
         self.space.set_roots(roots);
     }
@@ -351,8 +353,8 @@ impl Drop for MountedOverlay {
 
 /// A mount that is being served.
 struct Running {
-    /// The id of our mount, and its device. Its path may change (`mount --move`), but its id does
-    /// not. `None` if another process makes and removes the mount.
+    /// The id of our mount, and its device. The path of the mount may change (`mount --move`), but
+    /// its id does not. `None` if another process makes and removes the mount.
     mount: Option<(u64, String)>,
     server: Option<JoinHandle<()>>,
     ended: Arc<Ended>,
@@ -392,7 +394,7 @@ impl Running {
     }
 
     /// Returns our mount as it is in the kernel's list now, and whether another mount covers it.
-    /// `None` if it is not in the list.
+    /// `None` if our mount is not in the list.
     fn current(&self) -> io::Result<Option<(Mount, bool)>> {
         let Some((id, device)) = &self.mount else {
             return Ok(None);
@@ -436,7 +438,7 @@ impl Running {
         }
         // If programs still use the mount, its connection stays open, although no path leads to it
         // any more. With privileges, unmounting closes the connection. Without privileges the owner
-        // of the connection can close it through fusectl, if that is mounted.
+        // of the connection can close it through fusectl, if fusectl is mounted.
         let ended = self.ended.wait(PATIENCE / 10)
             || match transport::abort(&device) {
                 Ok(()) => self.ended.wait(PATIENCE),
@@ -499,7 +501,7 @@ impl Drop for SetAtEnd {
 
 /// Returns whether a path is the mount point of an overlay of any user, or lies in one. It uses
 /// only the kernel's list of mounts and does not access the path, so it never hangs. Symbolic links
-/// are not followed, so pass a canonical path if the path may have some.
+/// are not followed, so pass a canonical path.
 pub fn is_inside_resemble_mount(path: &Path) -> bool {
     mounts::at_or_enclosing(path).is_ok_and(|mount| mount.is_some())
 }

@@ -8,20 +8,20 @@
 //! `mail.eml!report.zip!docs!a.txt`. Such an entry is a file with the member's bytes, which are
 //! extracted when it is opened.
 //!
-//! 1. **Length.** A name has at most 255 bytes. A longer one is cut *before the extension*, because
-//!    programs and people depend on the extension. It is never cut inside a UTF-8 character,
-//!    because a shell would show such a name as broken.
-//! 2. **Extensions.** The extension begins with the last dot, unless that is the first byte
-//!    (`.bashrc` has none). If the extension is so long that nothing would be left before it, the
-//!    name is cut at its end.
-//! 3. **Equal names.** If two entries would have equal names, the entry with the least path keeps
-//!    the plain name. Every other entry gets `~` and 6 hex digits of its path's hash before the
-//!    extension. Its name is cut again so that the digits fit. A name depends only on its listing.
-//!    So a look-up finds the same entry even without an earlier `readdir`.
+//! 1. **Length.** A name has at most 255 bytes. A longer name is cut *before the extension*,
+//!    because programs and people depend on the extension. It is never cut inside a UTF-8
+//!    character, because a shell would show such a name as broken.
+//! 2. **Extensions.** The extension begins with the last dot. But if that dot is the first byte,
+//!    there is no extension (`.bashrc`). If the extension is so long that nothing would be left
+//!    before it, the name is cut at its end.
+//! 3. **Equal names.** If two entries would have equal names, the entry whose path sorts first
+//!    keeps the plain name. Every other entry gets `~` and 6 hex digits of its path's hash before
+//!    the extension. Its name is cut again so that the digits fit. A name depends only on its
+//!    listing. So a look-up finds the same entry even without an earlier `readdir`.
 //! 4. **Equal digits.** Two hashes of 24 bits may be equal, and a real file may be named
 //!    `a~1b2c3d.txt`. So all plain names are given out first. Then, in the order of paths, each
-//!    other entry gets the first free one of its names with digits. The digits come from hashes of
-//!    the path and of a number that counts the attempts.
+//!    other entry gets the first of its names with digits that is free. The digits come from hashes
+//!    of the path and of a number that counts the attempts.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -45,8 +45,9 @@ pub const REPORT: &str = ".report.json";
 /// view).
 pub const DIRS: &str = ".dirs";
 
-/// The name under which listings show the directory `.similar`. It may be another name, because
-/// file managers hide names that begin with a dot. [`SIMILAR`] can be looked up in any case.
+/// The name under which listings show the directory `.similar`. It may differ from `.similar`,
+/// because file managers hide names that begin with a dot. [`SIMILAR`] can be looked up in any
+/// case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimilarName(String);
 
@@ -84,14 +85,15 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Returns the name of the entry that says how many neighbours the listing does not show;
-    /// `None` if it shows all. A plain `ls` shows it last, next to the best neighbour.
+    /// Returns the name of the entry that says how many neighbours the listing does not show.
+    /// `None` if the listing shows all. A plain `ls` shows this entry last, next to the best
+    /// neighbour.
     pub(crate) fn more(&self) -> Option<OsString> {
         (self.left > 0).then(|| format!("… {} more", self.left).into())
     }
 
     /// Returns the best neighbour, if there is any: an identical neighbour, or else the neighbour
-    /// with the highest share. If several are equal, [`rank`] decides.
+    /// with the highest share. If several neighbours are equally good, [`rank`] decides.
     pub(crate) fn best(&self) -> Option<&Neighbour> {
         self.named
             .iter()
@@ -147,8 +149,8 @@ pub fn name_all(mut neighbours: Vec<Neighbour>) -> Vec<Named> {
     neighbours.dedup_by(|next, kept| path_bytes(next) == path_bytes(kept));
 
     let mut taken = HashSet::with_capacity(neighbours.len());
-    // The neighbours are sorted by path. So of several neighbours with the same name, the one with
-    // the least path gets that name.
+    // The neighbours are sorted by path. So of several neighbours with the same name, the one whose
+    // path sorts first gets that name.
     let plain: Vec<Option<Vec<u8>>> = neighbours
         .iter()
         .map(|neighbour| {
@@ -251,7 +253,7 @@ fn split(name: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Returns at most the first `limit` bytes. It returns a few less if the cut would be inside a
+/// Returns at most the first `limit` bytes. Returns a few bytes fewer if the cut would be inside a
 /// UTF-8 character.
 fn cut(bytes: &[u8], limit: usize) -> &[u8] {
     if bytes.len() <= limit {
@@ -462,8 +464,8 @@ mod tests {
         let long = [b"/d/a.".as_slice(), &[b'e'; 253]].concat();
         let got = &names(vec![neighbour(&long, 0.5)])[0];
         assert!(got.len() == MAX_NAME && got.starts_with(b"050%_a.eee"));
-        // Both names are equal after the cut. So one of them gets digits, and is cut again to make
-        // room for them.
+        // Both names are equal after the cut. So one name gets digits, and is cut again to make
+        // room for the digits.
         let a = [b"/a/".as_slice(), &[b'n'; 250], b"a.txt"].concat();
         let b = [b"/b/".as_slice(), &[b'n'; 250], b"b.txt"].concat();
         let got = names(vec![neighbour(&a, 0.5), neighbour(&b, 0.5)]);

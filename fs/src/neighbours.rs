@@ -28,7 +28,7 @@ pub struct Neighbour {
     pub member_size: u64,
     /// The share of the requested file that is in this neighbour: the `NNN%` of the entry's name.
     pub a_in_b: Score,
-    /// True if both files have equal bytes. Only then the name has 100 %.
+    /// True if both files have equal bytes. Only the name of such a neighbour has 100 %.
     pub identical: bool,
     /// The word for the relation of the two files.
     pub relation: &'static str,
@@ -92,7 +92,7 @@ pub trait Neighbours: Send + Sync + 'static {
     /// --format json`, limited to the number of files that a listing can have.
     fn report(&self, file: &Path) -> Vec<u8>;
 
-    /// Returns whether [`Self::similar`] would return any neighbour. The files view asks this about
+    /// Returns whether [`Self::similar`] would return any neighbour. The files view calls this for
     /// each file of a directory when that directory's `.similar` is listed. Implement this method
     /// if it can be faster than computing the neighbours.
     fn has_similar(&self, file: &Path) -> bool {
@@ -114,7 +114,8 @@ pub trait Member {
     /// bytes.
     fn origin(&self) -> Vec<u8>;
 
-    /// Extracts the bytes of the member; `None` if they are no longer available, or too many.
+    /// Extracts the bytes of the member; `None` if they are no longer available, or if there are
+    /// too many.
     fn bytes(&self) -> Option<Vec<u8>>;
 }
 
@@ -137,7 +138,7 @@ impl std::fmt::Debug for Party {
 
 /// The callers of a mount for all users.
 pub trait Audience: Send + Sync + 'static {
-    /// Returns the access checks and the source of answers for a caller. They are used for at most
+    /// Returns the access checks and the source of answers for a caller. Both are used for at most
     /// a second, and then requested again.
     fn party(&self, caller: Caller) -> Party;
 

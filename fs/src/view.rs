@@ -1,5 +1,5 @@
-//! The namespace of the overlay: the names it shows, and the files and directories behind them. It
-//! works without a kernel.
+//! The namespace of the overlay: the names it shows, and the files and directories behind them.
+//! This module works without a kernel.
 //!
 //! Linux rejects a path through a regular file (ENOTDIR) without asking the file system. So `ls
 //! report.txt/.similar` cannot work if `report.txt` is shown as a file. So there are two views:

@@ -7,7 +7,7 @@
 //!
 //! # Memory
 //!
-//! This needs about 30 bytes for each sample of a text that stays. The texts themselves are not
+//! `dedupe` needs about 30 bytes for each sample of a text that stays. The texts themselves are not
 //! copied.
 
 use std::cmp::Reverse;
@@ -25,10 +25,10 @@ use crate::figures::{Figures, ScoreRule, fraction};
 use crate::running::interruptibly;
 use crate::texts::{HeldTexts, TextName};
 
-/// A text with at most this many shingles has all of them as samples. If it has up to twice that
-/// number, one shingle in two is a sample, and so on to one in eight. The samples of a sparser
-/// level are also samples of a denser level. So texts of different lengths can have samples in
-/// common.
+/// All shingles of a text are samples if the text has at most this number of shingles. If the text
+/// has up to twice this number, one shingle in two is a sample, and so on, down to one in eight.
+/// The samples of a sparser level are also samples of a denser level. So texts of different lengths
+/// can have samples in common.
 const SHORT: usize = 32;
 
 /// A sample is boilerplate if more than this number of the texts that stay have it. An index has
@@ -45,8 +45,8 @@ const MAX_MEASURED: usize = 8;
 /// common. Other texts need two samples in common.
 const FEW: usize = 8;
 
-/// The number of texts that are looked up together, in parallel, before any of them is added to
-/// those that stay.
+/// The number of texts that are looked up together, in parallel, before any of them is added to the
+/// texts that stay.
 const TOGETHER: usize = 4096;
 
 /// A text that is dropped, the text that it duplicates, and the share of the dropped text that the
@@ -94,7 +94,7 @@ impl SampledText {
                 all.filter(is_kept).map(bits).collect()
             }
             ContentKind::Empty => Vec::new(),
-            // Data that are no text are sampled by windows. Data that have words are also sampled
+            // Data that are not text are sampled by windows. Data that have words are also sampled
             // by words.
             ContentKind::Data | ContentKind::Binary => {
                 let digest = Digest::of(bytes, &Params::default());
@@ -108,7 +108,7 @@ impl SampledText {
     }
 }
 
-/// The linked list of the texts that have a sample, for each sample. All lists are in one vector.
+/// For each sample, the linked list of the texts that have it. All lists are in one vector.
 #[derive(Default)]
 struct SampleLists {
     /// The index in `links` at which the list of a sample begins.

@@ -143,7 +143,7 @@ fn pairs_of(texts: &[&[u8]], rule: ScoreRule, stop: &StopFlag) -> Result<Vec<Pla
 }
 
 /// Returns the pairs of contents that have more windows or chunks in common than unrelated contents
-/// have. It considers only contents that are not text.
+/// have. Only contents that are not text are considered.
 fn met_by_windows(
     contents: &[(&[u8], ContentKind)],
     stop: &StopFlag,

@@ -24,7 +24,7 @@ use crate::running::interruptibly;
 use crate::texts::HeldText;
 use crate::{Locked, error};
 
-/// The total number of bytes of added texts at which they are written.
+/// The total size, in bytes, at which added texts are written to the file.
 const TOGETHER: usize = 16 << 20;
 
 /// The folder whose files are the keys. It exists only in the index.
@@ -33,7 +33,7 @@ const FOLDER: &str = "/texts";
 /// The beginning of the names of those records that are texts.
 const RECORDS: &str = "text/";
 
-/// A key, and the figures of its text and the text in question.
+/// A key, and the figures for its text and the text that is looked up.
 type FoundRow = (String, FigureRow);
 
 /// An index of texts in a file. The file has one writer or several readers at a time.

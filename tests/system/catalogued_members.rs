@@ -51,8 +51,8 @@ fn archive_and_files(archive: &Path, files: &Path) {
     }
 }
 
-/// Writes an archive, and three other archives in `files`. The first has half of the members, the
-/// second has edited members, and the third has other members.
+/// Writes an archive, and three other archives in `files`. Compared with `archive`, the first of
+/// them has half of the members, the second has edited members, and the third has other members.
 fn archives(archive: &Path, files: &Path) {
     let text = |at: u64| prose(100 + at, 5_000 + 300 * at as usize);
     let data = |at: u64| noise(200 + at, 20_000 + 1_000 * at as usize);

@@ -299,9 +299,9 @@ fn the_daemon_is_asked_about_a_file_of_a_catalogue_that_it_has_not() {
     assert!(missing.exits(2).err.contains("is no file of the catalogue"));
 }
 
-/// The overlay and the alerts ignore catalogues, because their files cannot be opened and do not
-/// change. So a new file that resembles only a file in a catalogue has an empty listing and raises
-/// no alert.
+/// The overlay and the alerts ignore catalogues, because catalogued files cannot be opened and do
+/// not change. So a new file that resembles only a file in a catalogue has an empty listing and
+/// raises no alert.
 #[test]
 fn the_overlay_and_alerts_leave_catalogues_out() {
     if !fuse_works() {
@@ -523,7 +523,7 @@ fn every_holder_of_a_part_is_found() {
         quick,
         ask(&["--quick", "--format", "tsv", "--local"]).text()
     );
-    // A passage in a large file is found by samples (`--quick`) as well as by reading all files.
+    // A passage in a large file is found both by samples (`--quick`) and by reading all files.
     let large = [
         &prose(80, 400_000)[..],
         &secret[3_000..3_300],

@@ -79,7 +79,7 @@ impl Slow {
     }
 }
 
-/// Asks until the condition holds.
+/// Calls `is_so` repeatedly until it returns true.
 fn until(what: &str, is_so: &mut dyn FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {

@@ -108,7 +108,7 @@ fn a_document_is_found_in_every_format() {
 }
 
 /// Writes a mail whose attachment is an archive with a text and a document. Also writes the text as
-/// a file. Returns the letter.
+/// a file. Returns the letter that the mail contains.
 fn archives(sandbox: &Sandbox) -> String {
     let text = prose(1, 9_000);
     let inner = zip(&[
@@ -557,7 +557,7 @@ fn documents_of_one_program_are_no_kin_by_their_template() {
         }
         sandbox.resemble(["pairs", "--text", &folder]).exits(1);
         sandbox.resemble(["groups", &folder]).exits(1);
-        // The edited documents are related by their texts, in whatever format.
+        // The edited documents are related by their texts, whatever their formats are.
         let edited = sandbox.tree("edited").display().to_string();
         let rows = found(&sandbox, &["find", &name("one"), "--in", &edited]);
         assert_eq!(rows.len(), 3, "{ending}: {rows:?}");

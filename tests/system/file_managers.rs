@@ -118,8 +118,8 @@ fn click(sandbox: &Sandbox, host: &str, kind: &str, path: &Path) -> (Option<Path
     (opened.map(|uri| path_of(uri.trim_end())), ran)
 }
 
-/// A click on "Similar files" for one selected file opens its folder of the view in the same file
-/// manager. The name of the file can be any name.
+/// A click on "Similar files" for one selected file opens the file's folder in the view, in the
+/// same file manager. The name of the file can be any name.
 #[test]
 fn a_click_opens_the_folder_of_the_view() {
     if !fuse_works() || !is_installed("python3") {

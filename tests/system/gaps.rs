@@ -8,8 +8,8 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, Ran, Sandbox};
 use serde_json::{Value, json};
 
-/// Returns a command for a program under test. Even if the test runs as root, the program has no
-/// right to list every folder.
+/// Returns a command for a program under test. Even if the test runs as root, the program cannot
+/// bypass the modes of files and folders.
 fn ordinary(sandbox: &Sandbox, program: &str) -> Command {
     let own = sandbox.program(program);
     if !rustix::process::geteuid().is_root() {
@@ -46,7 +46,7 @@ fn mode(sandbox: &Sandbox, name: &str, mode: u32) {
     fs::set_permissions(sandbox.tree(name), mode).expect("chmod");
 }
 
-/// Folders that cannot be listed, or in which the files cannot be accessed, and their modes.
+/// Folders with their modes. Such a folder cannot be listed, or does not allow access to its files.
 const CLOSED: [(&str, u32); 6] = [
     ("first/none", 0o000),
     ("first/enter", 0o100),
@@ -177,7 +177,8 @@ fn a_folder_that_may_not_be_listed_is_named_by_every_answer() {
         );
     }
 
-    // A question that names no place looks only in these folders.
+    // A question that names no place looks in the watched folders. So the answer reports the folder
+    // that cannot be listed.
     let found = ask(&sandbox, ["find".into(), sandbox.tree("second/a.txt")]).exits(0);
     assert!(found.err.contains("second/none"), "{}", found.err);
 

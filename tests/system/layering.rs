@@ -78,8 +78,8 @@ pub(crate) fn files_in(folder: &Path, ends: &[&str]) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Returns the sources of a crate without its tests. A file is a test by its name, or if it is
-/// declared by `#[cfg(test)] mod`.
+/// Returns the sources of a crate without its tests. A file is a test if its name says so, or if
+/// `#[cfg(test)] mod` declares it.
 fn product(member: &str) -> Vec<(PathBuf, String)> {
     let src = workspace().join(member).join("src");
     let mut all = sources_in(&src);
@@ -353,7 +353,8 @@ fn the_wheel_is_a_thin_door() {
     assert!(!sources.is_empty());
     for (path, text) in sources {
         let is_arrow = path.ends_with("arrow.rs");
-        // Only one file is allowed to name the crate `query`, and only one file `proto`.
+        // Only one file is allowed to name the crate `query`, and only one file is allowed to name
+        // the crate `proto`.
         let is_door = path.ends_with("why.rs") || !text.contains("resemble_query");
         let is_share = path.ends_with("figures.rs") || !text.contains("resemble_proto");
         let path = path.display();

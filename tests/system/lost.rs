@@ -293,7 +293,7 @@ fn what_a_renamed_file_became_is_not_what_was_lost() {
     sync(&sandbox);
     let near = [row("draft", "near"), row("keep/plan", "identical")];
     assert_eq!(found(), near);
-    // Many programs save a file by renaming a new one to its name.
+    // Many programs save a file by renaming a new file to the old name.
     sandbox.write("draft.new", edited(&prose(1, 9_000), 2, 2));
     fs::rename(sandbox.tree("draft.new"), sandbox.tree("draft")).expect("it is saved");
     sync(&sandbox);

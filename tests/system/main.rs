@@ -11,7 +11,7 @@ mod main_job;
 /// Words that must not occur in comments and pages.
 mod language;
 
-/// The place where the view is mounted. There it does not disturb other programs.
+/// The place where the view is mounted. At this place, the view does not disturb other programs.
 mod view;
 
 /// `resemble setup` starts a daemon that watches folders. `--undo` reverts this.
@@ -62,7 +62,7 @@ mod bad_input;
 /// The same question with a daemon and without has the same answer, byte for byte.
 mod two_ways;
 
-/// Which of two files is the newer one, in every answer with rows of two files.
+/// Every answer with rows of two files states which file is newer.
 mod newer;
 
 /// Unreadable entries, and entries that a rule of a root leaves out: every answer reports them.
@@ -74,8 +74,8 @@ mod missing;
 /// Catalogues: trees that are not connected can be written, added and queried.
 mod catalogues;
 
-/// Pairs with an archive, of which one side is only in a catalogue: every verb gives the same
-/// estimate.
+/// Pairs with an archive in which one side is only in a catalogue. Every verb gives the same
+/// estimate for such a pair.
 mod catalogued_members;
 
 /// A saved report of groups, printed with filters.

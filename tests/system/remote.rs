@@ -140,7 +140,8 @@ fn a_file_stays_here_and_what_resembles_it_is_found_there() {
 }
 
 /// A path in a question names a file of this machine. The file at the same path of the other
-/// machine is another file. So it can be listed as identical to the file of this machine.
+/// machine is another file. So the file of the other machine can be listed as identical to the file
+/// of this machine.
 #[test]
 fn a_path_is_that_of_the_machine_where_it_is_named() {
     let machines = Machines::new();

@@ -8,8 +8,8 @@ use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Ran, Sandbox};
 use serde_json::Value;
 
-/// Makes versions, copies, and parts together with the whole. Also makes an archive of some files,
-/// and an archive and a mail whose members are similar.
+/// Makes versions and copies of texts, and two texts with a file that contains both. Also makes an
+/// archive of some files, and an archive and a mail whose members are similar.
 fn mixed_tree(sandbox: &Sandbox) {
     let report = prose(1, 20_000);
     for at in 0..4u64 {

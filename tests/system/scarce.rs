@@ -41,8 +41,9 @@ fn never_wrong(sandbox: &Sandbox, daemon: &Daemon<'_>) {
     }
 }
 
-/// Returns the number of descriptors that the daemon has open while it answers no question. It
-/// counts several times and takes the minimum, because a connection may be closed a moment late.
+/// Returns the number of descriptors that the daemon has open while it answers no question. The
+/// function counts several times and takes the minimum, because a connection may be closed a moment
+/// late.
 fn descriptors_at_rest(daemon: &Daemon<'_>) -> u64 {
     let looks = (0..5).map(|_| {
         daemon.status();

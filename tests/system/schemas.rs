@@ -162,8 +162,8 @@ fn keep_first(value: &mut Value) {
     }
 }
 
-/// Collects all fields of a document. A field is given as the JSON pointer of its object and its
-/// name.
+/// Collects all fields of a document. A field is stored as a pair: the JSON pointer of the object
+/// that has it, and its name.
 fn list_fields(value: &Value, at: &str, fields: &mut Vec<(String, String)>) {
     match value {
         Value::Object(object) => {

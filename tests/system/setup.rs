@@ -19,8 +19,8 @@ fn home() -> Sandbox {
     sandbox
 }
 
-/// Puts a script called `systemctl` into a folder of the PATH. The program records its arguments
-/// and then runs `script`.
+/// Puts a script called `systemctl` into a folder of the PATH. The script records its arguments and
+/// then runs `script`.
 fn systemctl(sandbox: &Sandbox, script: &str) {
     let path = sandbox.path("bin/systemctl");
     let log = sandbox.path("systemctl.log");
@@ -252,8 +252,8 @@ fn a_daemon_that_ends_at_once_says_why() {
     assert_eq!(setup(&sandbox, &["--undo"]).code, 0);
 }
 
-/// Without FUSE, setup still starts a daemon that watches folders. It explains why there is no
-/// view.
+/// Without FUSE, setup still starts a daemon that watches folders. Setup also explains why there is
+/// no view.
 #[test]
 fn without_a_view_it_says_what_is_missing() {
     if !rustix::process::geteuid().is_root() {

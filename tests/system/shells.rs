@@ -60,7 +60,7 @@ fn run(sandbox: &Sandbox, shell: &str, script: &str) -> String {
     format!("{}{errors}", String::from_utf8_lossy(&output.stdout))
 }
 
-/// Tests commands in any of the three shells.
+/// Tests commands in one of the three shells.
 fn the_real_paths_lead_to_the_view(shell: &str) {
     if !fuse_works() || !is_installed(shell) {
         return;

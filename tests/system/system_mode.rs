@@ -176,7 +176,7 @@ impl Drop for Ended {
     }
 }
 
-/// Repeats a question to a server that was just started until it answers.
+/// Repeats a question to a server that was just started, until the server answers.
 fn until_let_in(ask: impl Fn() -> Ran, log: &str) {
     let began = Instant::now();
     loop {

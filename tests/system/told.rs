@@ -296,7 +296,7 @@ fn a_sink_that_fails_or_hangs_holds_up_no_other_and_loses_nothing() {
 }
 
 /// If a user has acknowledged a content, it raises no alert until it changes. This is so even after
-/// a rename or a restart. The change itself raises no alert, just as for a file without the mark.
+/// a rename or a restart. The change itself raises no alert, because the files were similar before.
 #[test]
 fn what_was_seen_is_no_news_until_it_changes() {
     let place = Place::new("");
@@ -330,7 +330,7 @@ fn what_was_seen_is_no_news_until_it_changes() {
     sandbox.write("copy/of-near.txt", longer.clone());
     daemon.sync();
     assert_eq!(count(), 1, "the files were alike before");
-    // The edited content has no mark, so a copy of it raises an alert.
+    // The edited content was not acknowledged, so a copy of it raises an alert.
     sandbox.write("copy/again.txt", longer);
     daemon.sync();
     assert_eq!(count(), 2, "it is another content");

@@ -329,8 +329,8 @@ fn directories_in(tree: &Path) -> u64 {
     1 + below.map(|dir| directories_in(&dir.path())).sum::<u64>()
 }
 
-/// While the tree does not grow, the use of resources by the daemon must hardly grow from the first
-/// half of the time to the second half.
+/// While the tree does not grow, the daemon must use hardly more resources in the second half of
+/// the time than in the first half.
 #[test]
 fn what_a_daemon_uses_levels_off() {
     /// The number of steps per second.

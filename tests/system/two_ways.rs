@@ -92,7 +92,8 @@ fn folded_lists_have_the_same_bytes_too() {
 fn reports_have_the_same_bytes_too() {
     let sandbox = Sandbox::new();
     collection(&sandbox);
-    // `second` has moved, edited, new and split files, and an empty file and a link.
+    // `second` contains files that were moved, edited, added or split. It also contains an empty
+    // file and a link.
     let copy = |from: &str, to: &str, change: u64| {
         let bytes = std::fs::read(sandbox.tree(from)).expect("a file");
         sandbox.write(to, edited(&bytes, change, change as usize));

@@ -1,4 +1,4 @@
-//! Connects to a daemon, and checks that the user named this daemon.
+//! Connects to a daemon. If the user named a daemon, checks that it is this one.
 
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
 //! Scans the named paths, then answers from this process's index.
 //!
 //! 1. The subjects of a `find` are scanned together with the directories. So a hard link of an
-//!    indexed file is recognized. A second question about a large file reads nothing.
-//! 2. Most unreadable files and directories are named by the answer, because the question knows
-//!    what `--exclude` leaves out. This module adds only the errors that the index cannot store.
+//!    indexed file is recognized. A second question about a subject does not read it again.
+//! 2. The answer names most unreadable files and directories, because only the question knows what
+//!    `--exclude` leaves out. This module adds only the errors that the index cannot store.
 //! 3. An unusable cache costs only time. One line on standard error gives the reason. If the cache
 //!    turns out to be damaged during a question, it is replaced. Then the question is asked again
 //!    (`Local::on_sound`).
@@ -187,8 +187,8 @@ impl Local {
         })
     }
 
-    /// Returns the groups that the scanned files form by the pairs in `given`, which an SQL engine
-    /// found.
+    /// Returns the groups of scanned files that the pairs in `given` form. An SQL engine has found
+    /// these pairs.
     pub(super) fn groups_of_pairs(
         &mut self,
         request: &GroupsRequest,
@@ -308,8 +308,8 @@ impl Local {
         })
     }
 
-    /// Returns a snapshot of the index. Text that a person has marked as a template does not count
-    /// as evidence in it. `with_lists` says whether the posting lists are needed.
+    /// Returns a snapshot of the index in which marked templates do not count as evidence.
+    /// `with_lists` says whether the posting lists are needed.
     fn snapshot(&self, with_lists: bool) -> CliResult<Snapshot> {
         let snapshot = if with_lists {
             self.index.snapshot()?
@@ -323,8 +323,8 @@ impl Local {
         })
     }
 
-    /// Sends a dump of the roots to `sink` while it is made. The whole cache is verified first,
-    /// because damage that is found later would leave an incomplete dump.
+    /// Makes a dump of the roots, and sends each piece to `sink` immediately. The whole cache is
+    /// verified first, because damage that is found later would leave an incomplete dump.
     pub(super) fn dump(
         &mut self,
         roots: Vec<PathText>,

@@ -93,7 +93,7 @@ fn rendition_of((rendition, digest): &(Rendition, Digest)) -> Option<WireRenditi
     })
 }
 
-/// Returns a reader of documents and archives in this process, if `text` is set.
+/// Returns a reader that takes documents and archives apart in this process, if `text` is set.
 pub(crate) fn formats(text: bool) -> Option<Formats> {
     text.then(|| Formats::new(Limits::default(), Vec::new()))
 }

@@ -1,8 +1,8 @@
 //! `resemble check`: finds near-copies of files that are about to be written or committed.
 //!
-//! It asks one `find` question for each file. It keeps the rows whose larger share is at least
-//! `--min`, and drops rows of the checked file itself. Text that is common to many files does not
-//! count.
+//! It asks one `find` question for each file. A row has two shares. If the larger one is at least
+//! `--min`, the row is kept, unless it is about the checked file itself. Text that is common to
+//! many files does not count.
 
 mod baseline;
 mod git;
@@ -199,7 +199,7 @@ impl NearCopyQuestion<'_> {
         !baseline.is_some_and(|baseline| is_replacement(path, baseline))
     }
 
-    /// Returns the row of a found file, if it is a finding.
+    /// Returns the row of a found file, if the file is a finding.
     fn row(
         &self,
         number: usize,

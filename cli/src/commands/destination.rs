@@ -21,7 +21,7 @@ pub(super) enum Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// Parses a path. `-` is standard output, which must not be a terminal, because the files are
+    /// Parses a path. `-` is standard output, which must not be a terminal, because a catalogue is
     /// not text.
     pub(super) fn of(path: &'a Path) -> CliResult<Self> {
         if path != Path::new("-") {

@@ -2,7 +2,7 @@
 //! copy has not changed.
 //!
 //! Everywhere in `resemble`, this digest names a content ([`resemble_core::hash::content`]). A
-//! symbolic link is not followed, because a plan means the file at the path itself.
+//! symbolic link is not followed, because a plan never means the file that a link leads to.
 
 use resemble_arguments::DigestArgs;
 use resemble_relate::prove::read::digest_of;

@@ -1,7 +1,7 @@
 //! `resemble doctor`: finds what keeps the daemon from working well, and names remedies.
 //!
-//! It changes nothing. A *wrong* state makes the exit code 1; a *note* does not. Each wrong state
-//! has a command as its remedy, if there is one.
+//! It changes nothing. A *wrong* state makes the exit code 1; a *note* does not. If a command
+//! remedies a wrong state, that command is printed.
 
 mod machine;
 mod places;

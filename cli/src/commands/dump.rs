@@ -1,4 +1,5 @@
-//! `resemble dump`: prints the index, either in a form that can be compared or chunk by chunk.
+//! `resemble dump`: prints the index, in a form that can be compared, or as a list of chunks or
+//! files.
 //!
 //! Paths in a dump are real paths. So the dump of a daemon and that of a fresh scan
 //! (`--local --no-cache`) are equal, byte for byte.

@@ -286,8 +286,8 @@ impl Verb for Grouping<'_> {
         parameters(self.args, params)
     }
 
-    /// Adds the similar directories among the files of the question, for a page or a workbook,
-    /// which show them first. A page also gets the texts of the best pairs side by side.
+    /// Adds the similar directories among the files of the question. A page or a workbook shows
+    /// them first. A page also gets the texts of the best pairs side by side.
     fn adorn(
         &self,
         ui: &mut Ui,

@@ -1,7 +1,7 @@
 //! `resemble lab`: runs `resemble-lab`.
 //!
 //! The laboratory is a separate program, so none of its code is linked here. `resemble-lab`
-//! replaces this process, so output, exit code and signal handling are its own.
+//! replaces this process, so output, exit code and signal handling are those of `resemble-lab`.
 
 use std::ffi::OsString;
 use std::io;
@@ -35,8 +35,8 @@ pub(super) fn run(global: &Global, args: &LabArgs) -> CliResult {
     Err(CliError::file("run", &program)(source))
 }
 
-/// Returns the options before `lab`, which `resemble-lab` has, too. `--local` is left out, because
-/// `resemble-lab` asks no daemon in any case.
+/// Returns the options that were given before `lab`. `resemble-lab` has the same options. `--local`
+/// is left out, because `resemble-lab` asks no daemon in any case.
 fn of_all_commands(global: &Global) -> Vec<OsString> {
     let mut args = Vec::new();
     let color = match global.color {

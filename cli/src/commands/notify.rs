@@ -32,7 +32,7 @@ mod dbus;
 const PLACES_FILE: &str = "notify.json";
 /// Time limit of a program that is run for an alert.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Pause between two mails.
+/// The pause between two mails.
 const MAIL_EVERY: Duration = Duration::from_secs(600);
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &NotifyArgs) -> CliResult {

@@ -2,8 +2,8 @@
 //!
 //! 1. It asks at most three questions, and only those whose answer changes something. With `--yes`
 //!    it asks none. All other settings have one sensible value.
-//! 2. **Existing files are not changed**: a configuration, a unit or a link of other origin stays
-//!    as it is. One line reports that.
+//! 2. **Existing files are not changed**: a configuration, a unit or a link that `setup` did not
+//!    make stays as it is. One line reports that.
 //! 3. Each step is recorded ([`record`]). `--undo` reverts just these steps. It removes a file only
 //!    if the file is unchanged.
 //! 4. If systemd runs for the user, the daemon is a user unit. Otherwise (in a container, or with
@@ -42,7 +42,7 @@ const LINK: &str = "Similar";
 /// The longest time that a working daemon takes before it answers.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Pause between two attempts to reach the daemon.
+/// The pause between two attempts to reach the daemon.
 const PACE: Duration = Duration::from_millis(50);
 
 /// The user's answers.
@@ -118,7 +118,7 @@ fn daemon_program() -> CliResult<PathBuf> {
     })
 }
 
-/// The state of a setup. [`Self::take`] runs the steps, which report what they did.
+/// The state of a setup. [`Self::take`] runs the steps. Each step reports what it did.
 struct Steps<'a> {
     ui: &'a mut Ui,
     env: &'a Env,
@@ -278,8 +278,8 @@ impl Steps<'_> {
         service::start(unit, at_login)
     }
 
-    /// Asks the daemon to watch the folders that it does not watch yet. A folder that is already
-    /// watched is reported, unless the reason is that the new configuration names it.
+    /// Asks the daemon to watch the folders that it does not watch yet. Reports each folder that is
+    /// already watched, unless it is watched because the new configuration names it.
     fn add(&mut self, client: &Client, dirs: &[PathBuf], are_configured: bool) -> CliResult<()> {
         for dir in dirs {
             if client.covers_all(vec![dir.as_path().into()], false)? {

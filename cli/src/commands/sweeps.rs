@@ -202,8 +202,8 @@ impl<'a> Search<'a> {
         Ok(rows)
     }
 
-    /// Returns the present places of files that were at these paths. The daemon saw them leave.
-    /// Places outside the directories of the question are left out.
+    /// Returns the present places of files that were at these paths. The daemon has recorded where
+    /// they went. Places outside the directories of the question are left out.
     fn departed(&mut self, paths: Vec<PathText>) -> CliResult<Vec<DepartedRow>> {
         // Only a daemon sees files being moved.
         if !self.backend.is_daemon() {

@@ -1,8 +1,8 @@
 //! `resemble templates`: marks text that does not count as evidence.
 //!
-//! To mark text, the daemon or this process is asked what some files share. To list and unmark
-//! templates, only the file with the templates is needed. This file belongs to the daemon if a
-//! daemon answers; otherwise it is in the state folder.
+//! `mark` asks the daemon or this process which text some files share. `list` and `unmark` need
+//! only the file with the templates. This file belongs to the daemon if a daemon answers; otherwise
+//! it is in the state folder.
 
 use std::path::{Path, PathBuf};
 

@@ -159,8 +159,8 @@ fn entries(trash: &Path) -> HashSet<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// Removes the remains of a failed move of a file with this name. They are a record in `info`
-/// without a file in `files`, or an empty file in `files` without a record.
+/// Removes the remains of a failed move of a file with this name. The remains are a record in
+/// `info` without a file in `files`, or an empty file in `files` without a record.
 fn tidy(trash: &Path, name: &OsStr, had: &HashSet<PathBuf>) {
     for left in entries(trash).difference(had) {
         let entry = left.file_name().unwrap_or_default();

@@ -1,8 +1,8 @@
 //! `resemble versions`: lists the versions of one file by date.
 //!
-//! The versions are the files that `groups --of FILE --family` finds, but in one list. Each version
-//! has a row with its share in the subject, which is the named file. A copy of the subject has a
-//! row, too. Copies of other versions are only counted.
+//! The versions are the files that `groups --of FILE --family` finds, but in one list. The named
+//! file is the subject. Each version has a row that shows which share of it is in the subject. A
+//! copy of the subject has a row, too. Copies of other versions are only counted.
 
 use std::path::Path;
 

@@ -24,7 +24,7 @@ use super::{answers, asking};
 /// The maximum number of questions that run at the same time. Further questions wait.
 const AT_ONCE: usize = 4;
 
-/// Time between two messages about the progress of a question.
+/// The time between two messages about the progress of a question.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
 
 const MOVED: &str = "a root of this server is not where it was";

@@ -35,7 +35,7 @@ pub(super) struct Pager {
     /// All output so far.
     held: Vec<u8>,
     child: Option<Child>,
-    /// True if the pager could not be started, or reads no more.
+    /// True if the pager could not be started, or no longer reads.
     closed: bool,
 }
 

@@ -1,10 +1,10 @@
 //! Shows progress on standard error, for work that takes more than a second.
 //!
 //! A separate thread draws the line. If the line did not move, the program would seem to hang.
-//! Reading reports figures a few times a second, but comparing files and waiting for the daemon
-//! report nothing. Another thread counts the files, so that the line can show how much is left.
-//! That thread starts when the line is first drawn, because work of less than a second needs no
-//! such figure.
+//! Figures arrive a few times a second while files are read. No figures arrive while files are
+//! compared, or while the daemon has not answered. Another thread counts the files, so that the
+//! line can show how much is left. That thread starts when the line is first drawn, because work of
+//! less than a second needs no such figure.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -23,9 +23,9 @@ use resemble_scan::tally::Tally;
 
 use crate::interrupt;
 
-/// Time before anything is shown. A line that vanishes immediately would flicker.
+/// The time before anything is shown. A line that vanishes immediately would flicker.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Time between two redraws.
+/// The time between two redraws.
 const PACE: Duration = Duration::from_millis(125);
 /// The cost of reading a file in addition to the cost of its bytes. It is given as a number of
 /// bytes.

@@ -9,7 +9,7 @@ use std::str::Utf8Error;
 
 use resemble_core::printable::is_printable;
 
-/// Output that is to be spelled out before it goes to a terminal.
+/// Output for a terminal, in which control characters are to be spelled out.
 pub(super) struct Spelled<'a> {
     out: &'a mut dyn Write,
     /// The first bytes of a character whose other bytes have not arrived yet: at most three.

@@ -67,7 +67,7 @@ fn a_plan_for_a_disk_that_is_not_here() {
     assert_eq!(snapshot(&place), before);
 }
 
-/// A plan for files that a catalogued disk also has removes a file only after its bytes were
+/// A plan is for files that a catalogued disk also has. It removes a file only after its bytes were
 /// compared with those on the disk. The directory of `covered` may be that disk itself.
 #[test]
 fn a_plan_for_what_a_catalogue_covers() {

@@ -224,8 +224,9 @@ fn accepted_pairs_are_left_out_until_a_content_changes() {
     );
 }
 
-/// `b.txt` and `c.txt` are equal, so the rows about `a.txt` and each of them are one pair of
-/// contents, which is accepted once. The second pair is that of the equal files.
+/// `b.txt` and `c.txt` are equal. So the row about `a.txt` and `b.txt` and the row about `a.txt`
+/// and `c.txt` have the same pair of contents. It is accepted once. The second pair is that of the
+/// equal files.
 #[test]
 fn a_pair_is_accepted_once_however_many_files_have_it() {
     let Some(it) = Repository::with(&[("a.txt", &text(1))]) else {
@@ -256,8 +257,8 @@ fn who_accepts_at_the_same_time_as_others_loses_none_of_theirs() {
         return;
     };
     // Half of the processes name the baseline by its path, the others by a symbolic link. During
-    // the checks there are temporary files beside the baseline, and an old one was left behind.
-    // None of these files is reported.
+    // the checks there are temporary files beside the baseline. One temporary file of an earlier
+    // check was left behind. None of these files is reported.
     it.0.write("accepted", "");
     it.0.write(".accepted.1.0.new", near(1));
     fs::create_dir(it.0.path("linked")).unwrap();

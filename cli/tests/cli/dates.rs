@@ -11,7 +11,8 @@ use crate::environment;
 use crate::plans::set_time;
 
 /// Pictures and web pages have no parts, but they state a date. The date determines the newest
-/// version: among files here, in a catalogue, and for a file from standard input.
+/// version. This holds for files on the disk, for files in a catalogue, and for a file from
+/// standard input.
 #[test]
 fn pictures_and_pages_state_their_dates() {
     let env = environment();
@@ -55,7 +56,8 @@ fn pictures_and_pages_state_their_dates() {
     );
 }
 
-/// Without texts no document is read, so the answer must not depend on what the cache knows.
+/// If texts are turned off, no document is read. So the answer must not depend on what the cache
+/// knows.
 #[test]
 fn no_stated_date_counts_if_bytes_are_compared() {
     let env = environment();

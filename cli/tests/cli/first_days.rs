@@ -375,7 +375,8 @@ fn the_page_of_covered_makes_a_disk_safe() {
     assert_eq!((none.code, &none.out[..]), (0, &b""[..]));
 }
 
-/// Without a daemon, alerts are read from its log. Times are shown in the reader's time zone.
+/// If no daemon runs, alerts are read from the log that a daemon has written. Times are shown in
+/// the reader's time zone.
 #[test]
 fn alerts_without_a_daemon_are_those_of_its_log() {
     let env = environment();

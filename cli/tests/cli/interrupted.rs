@@ -101,8 +101,8 @@ fn what_was_edited_after_a_plan_was_killed_is_not_done() {
     }
 }
 
-/// The first of two names of a copy is removed, and the plan is killed before it records that in
-/// its log.
+/// The first of two names of a copy is removed, and the plan is killed before it records the
+/// removal in its log.
 #[test]
 fn a_plan_that_was_killed_goes_on_with_the_next_name_of_a_file() {
     let env = environment();
@@ -116,7 +116,7 @@ fn a_plan_that_was_killed_goes_on_with_the_next_name_of_a_file() {
     assert_eq!(fs::read_dir(env.path("s/c")).unwrap().count(), 0);
 }
 
-/// `--undo` is killed before and after its file has its old name again.
+/// `--undo` is killed at different steps: before or after a file has its old name again.
 #[test]
 fn an_undo_that_was_killed_goes_on() {
     for (kind, program) in [
@@ -234,8 +234,8 @@ fn undo_reverses_the_steps_of_its_own_plan_and_makes_folders_again() {
     assert!(!env.path("s/c/1").exists(), "{undone:?}");
 }
 
-/// Two plans run at the same time. Each removes the files that the other one keeps. Whatever the
-/// order of their steps, one copy of each file stays.
+/// Two plans run at the same time. Each plan removes the files that the other plan keeps. Whatever
+/// the order of their steps, one copy of each file stays.
 #[test]
 fn two_plans_at_once_leave_a_copy_of_everything() {
     let env = environment();

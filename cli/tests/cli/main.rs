@@ -1,7 +1,7 @@
 //! Tests the built binary as scripts and people use it, each test in a private environment.
 
-// Clippy allows `unwrap` in tests, but not in functions that tests call. `unwrap` is right there,
-// too, because a test whose preparation fails must fail.
+// Clippy allows `unwrap` in tests, but not in functions that tests call. It is allowed in these
+// functions, too, because a test must fail if its preparation fails.
 #![allow(clippy::unwrap_used)]
 
 mod action; // the action of GitHub that runs `check`

@@ -535,8 +535,8 @@ fn what_lies_in_a_trash_keeps_nothing() {
     assert_eq!(covered.code, 0, "{covered:?}");
 }
 
-/// A copy that has its own extended attributes is not replaced by a hard link, which would lose
-/// them.
+/// A copy that has its own extended attributes is not replaced by a hard link, because these
+/// attributes would be lost.
 #[test]
 fn attributes_of_a_copy_are_not_dropped_by_a_hard_link() {
     let env = environment();

@@ -11,7 +11,7 @@ use resemble_testutil::{Environment, asked_for, finish};
 use super::environment;
 use super::plans::{Snapshot, name, run, set_time, snapshot};
 
-/// The arguments that write the plan for renaming on the side of `b`.
+/// The arguments of the command that writes a plan for renaming files of `b`.
 const PLAN: &str = "compare a b --local --plan=rename -o plan.sh";
 
 /// Writes a file whose modification time is computed from its bytes. rsync compares size and time,
@@ -330,7 +330,7 @@ fn a_folder_is_renamed_before_another_goes_into_it() {
     }
 }
 
-/// A name that was free when the plan was made has been taken since. The dry run says so, too.
+/// A name was free when the plan was made, and has been taken since. The dry run reports that, too.
 #[test]
 fn a_name_that_was_taken_since_is_seen_by_the_dry_run() {
     let env = environment();

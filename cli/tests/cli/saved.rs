@@ -381,8 +381,8 @@ fn save(env: &Environment, question: &[&str], name: &str) {
     assert!(ran.code < 2, "{ran:?}");
 }
 
-/// Of all shares only 1.000000 is 100 %, and only identical files have it: in every verb, and with
-/// a saved report.
+/// Only the share 1.000000 is shown as 100 %, and only identical files have this share. This holds
+/// for every verb and for saved reports.
 #[test]
 fn a_least_score_of_all_keeps_only_what_is_identical() {
     let env = same_text();
@@ -411,7 +411,7 @@ fn a_least_score_of_all_keeps_only_what_is_identical() {
     }
 }
 
-/// Like identical files, those with the same text need no number of shared bytes.
+/// `--min-shared` leaves out neither identical files nor files with the same text.
 #[test]
 fn the_same_text_is_kept_whatever_its_shared_bytes() {
     let env = same_text();
@@ -431,7 +431,8 @@ fn the_same_text_is_kept_whatever_its_shared_bytes() {
     assert_eq!(rows(&["compare", "--from=compare.json"]), direct);
 }
 
-/// The total of links is the number of links within the clusters, whether they are shown or not.
+/// The total of links counts the links within all clusters, even within clusters that are not
+/// shown.
 #[test]
 fn the_total_of_links_is_that_of_the_clusters() {
     let env = environment();

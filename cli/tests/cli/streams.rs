@@ -140,7 +140,8 @@ fn an_interrupted_command_leaves_no_temporary_file() {
     daemon.stop();
 }
 
-/// A catalogue for a pipe, or for tables, is first a file that replaces no other file.
+/// A catalogue for a pipe or for tables is first written to a new file, which replaces no other
+/// file.
 #[test]
 fn a_temporary_catalogue_replaces_nothing() {
     let env = environment();

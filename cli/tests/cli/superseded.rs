@@ -93,8 +93,8 @@ fn of_a_chain_the_last_stays_and_proves_each_step() {
 }
 
 /// A plan from a saved report equals a plan from the files. Normally the file that contains the
-/// others stays, but rules of `--keep` go first. Here the rule keeps `v1`, which contains no other
-/// version, so only copies that equal it are removed.
+/// others stays, but rules of `--keep` take precedence. Here the rule keeps `v1`, which contains no
+/// other version, so only copies that equal it are removed.
 #[test]
 fn rules_choose_what_stays_of_a_cluster() {
     let env = environment();

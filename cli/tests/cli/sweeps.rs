@@ -9,9 +9,9 @@ use resemble_testutil::prose::paragraphs;
 const JANUARY: &str = "1767225600";
 const FEBRUARY: &str = "1769904000";
 
-/// Records the folder `docs` in a catalogue in January and in another catalogue in February.
-/// Changes the folder after each. One file is edited and moved twice, one is unchanged, one is
-/// removed, and one is new.
+/// Records the folder `docs` in a catalogue in January, and in another catalogue in February.
+/// Changes the folder after each record. One file is edited and moved twice, one is unchanged, one
+/// is removed, and one is new.
 fn sweeps() -> Environment {
     let env = environment();
     let plan = paragraphs(1, 300);

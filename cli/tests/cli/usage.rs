@@ -512,8 +512,8 @@ fn the_reference_is_up_to_date() {
     page_is_up_to_date(path, &resemble_cli::reference::page());
 }
 
-/// With every form of `--text off`, each verb compares bytes, also of plain texts. So all verbs
-/// show the same figures for a pair.
+/// With every form of `--text off`, each verb compares bytes, even if the files are plain texts. So
+/// all verbs show the same figures for a pair.
 #[test]
 fn text_off_asks_every_verb_for_bytes() {
     let env = environment();

@@ -6,16 +6,16 @@
 //! `1` a missing program is a failure, and with `0` they are skipped. Otherwise they run if the
 //! program is installed. A skipped test prints a warning.
 
-// Clippy allows `unwrap` in tests, but not in functions that tests call. `unwrap` is right there,
-// too, because a test whose preparation fails must fail.
+// Clippy allows `unwrap` in tests, but not in functions that tests call. It is allowed in these
+// functions, too, because a test must fail if its preparation fails.
 #![allow(clippy::unwrap_used)]
 
 mod browser; // a real browser without a window
 mod pages; // what a person sees in a page, and does with it
 mod workbooks; // what a spreadsheet program reads
 
-// The module belongs to the tests of the command. Each of the two programs uses only some of its
-// functions.
+// The module belongs to the tests of the command. Each of the two test programs uses only some of
+// its functions.
 #[allow(dead_code)]
 #[path = "../cli/documents.rs"]
 mod documents;

@@ -375,7 +375,7 @@ fn hostile_names_stay_names() {
         }
         assert_eq!(link, &json!(url));
     }
-    // The page has the exact bytes of names, which the command reads back.
+    // The page has the exact bytes of names, and the command reads these bytes back.
     let ran = env.run([
         "groups",
         "--from",

@@ -23,7 +23,7 @@ const HEADINGS: [(&str, &[&str]); 4] = [
 /// The heading of the verbs that only `help --all` lists.
 const OTHERS: &str = "Others";
 
-/// Returns the command, whose help lists verbs under headings: those of [`HEADINGS`], or all verbs.
+/// Returns the command. Its help lists verbs under headings: those of [`HEADINGS`], or all verbs.
 pub(super) fn listed(command: clap::Command, all: bool) -> clap::Command {
     let template = template(&command, all);
     command

@@ -523,8 +523,9 @@ pub struct Answering {
     /// True if documents and archives are looked into. The verbs set it from their [`TextLayer`].
     #[arg(skip)]
     pub text: bool,
-    /// True if the answer must miss no file; the verbs set it. Then no daemon is asked that
-    /// excludes files. Nor is the system's daemon, which does not have the caller's rights.
+    /// True if the answer must miss no file; the verbs set it. In that case, a daemon that excludes
+    /// files is not asked. The system's daemon is not asked, either, because it does not have the
+    /// caller's rights.
     #[arg(skip)]
     pub whole: bool,
 }

@@ -95,7 +95,7 @@ fn exchange(stream: &mut UnixStream, caller: &Caller, paths: &[PathBuf]) -> io::
     wire::answered(&frame, paths.len())
 }
 
-/// The access checks of a user other than root. The checker answers them.
+/// The access checks of a user other than root. The checker carries them out.
 #[derive(Debug)]
 struct CheckedSight {
     checker: Arc<Checker>,

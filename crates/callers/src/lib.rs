@@ -12,8 +12,8 @@
 //! computes from modes, owners and access lists whether a user may read a file. At the moment of
 //! the question, a thread with the ids of that user asks the kernel ([`look`]). Only a process that
 //! can become any user can ask in this way, and such a process must not have the index. So a
-//! separate process without data asks ([`serve`]), and this crate has both ends of its protocol
-//! (`wire`).
+//! separate process, which has no data, asks the kernel ([`serve`]). This crate has both ends of
+//! the protocol of that process (`wire`).
 //!
 //! [`accounts`] assigns each user id to the account whose limits it shares. [`helper`] accepts
 //! connections, for the checker and for other helpers of the daemon. [`identity`] identifies the

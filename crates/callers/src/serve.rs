@@ -7,7 +7,7 @@
 //! 2. **The thread has no effective capability during a check.** `SECBIT_NO_SETUID_FIXUP` prevents
 //!    the kernel from raising a capability when the ids change.
 //! 3. **The checker opens paths only with `O_PATH`** ([`look`]), reads no file and has no index. At
-//!    the time of the question, its answer about a path is true for that user.
+//!    the time of the question, the checker's answer about a path is true for the caller.
 //! 4. The checker does not check which process asks: the mode of the socket decides which processes
 //!    can connect.
 

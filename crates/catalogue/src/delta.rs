@@ -30,8 +30,8 @@
 //!    those of the new catalogue. If any record differs, the entry is written in full. Each of its
 //!    contents and looks is then written in full or as a reference to the base. If the two
 //!    catalogues order their contents differently, the delta is larger, but not wrong.
-//! 4. **A delta has three digests.** By its own digest, a damaged copy is refused. By the digest of
-//!    the base, another base is refused. The result must have the digest of the new catalogue.
+//! 4. **A delta has three digests.** Its own digest reveals a damaged copy. The digest of the base
+//!    reveals that a wrong base was given. The result must have the digest of the new catalogue.
 
 mod join;
 mod make;
@@ -185,8 +185,8 @@ struct AddedContent {
     is_looked: bool,
 }
 
-/// The records of the new catalogue that one record of the base becomes. The contents and the look
-/// that the record refers to precede it.
+/// The records of the new catalogue that are made from one record of the base. Contents and looks
+/// are before the records that refer to them.
 #[derive(Debug, Default)]
 struct Replay {
     records: Vec<CatalogueRecord>,

@@ -47,7 +47,7 @@ pub(super) const MAGIC: &[u8; 19] = b"resemble catalogue\n";
 /// skips such records. Earlier versions wrote them, and named the method in the head.
 pub(super) const SIGNED: u8 = 6;
 
-/// Bytes of the digest at the end.
+/// The number of bytes of the digest at the end.
 pub(super) const CHECKSUM: usize = 32;
 
 /// The maximum length of a path in bytes. No operating system opens a longer path.

@@ -221,8 +221,8 @@ pub enum CatalogueError {
 }
 
 impl CatalogueError {
-    /// Replaces the path in the errors `Damaged`, `Version` and `Params`, which is the path of a
-    /// copy, by the path of the original file. Returns other errors unchanged.
+    /// In the errors `Damaged`, `Version` and `Params`, replaces the path of a copy by the path of
+    /// the original file. Returns other errors unchanged.
     #[must_use]
     pub fn of(self, original: &Path) -> Self {
         let file = original.to_owned();

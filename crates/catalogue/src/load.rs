@@ -424,8 +424,8 @@ impl<'a> Loader<'a> {
                 .then_some(ContentRef::Known(id))
                 .ok_or_else(|| self.catalogue.forged());
         }
-        // The data of a content are dropped with its batch. So a content of an earlier batch is not
-        // available any more if no change referred to it. It is available if it is in `spare`.
+        // The data of a content are dropped with its batch. An unused content of an earlier batch
+        // is available only if it is in `spare`.
         let brought = self.batch.brought.get_mut(&number);
         let content = brought.as_ref().map(|(content, _)| content);
         let digest = content
@@ -442,8 +442,8 @@ impl<'a> Loader<'a> {
         Ok(ContentRef::New(digest))
     }
 
-    /// Records the result of taking the content of the file at `path` apart. `has` is the row of
-    /// the content in the index, if the caller has read it.
+    /// Records what was found when the content of the file at `path` was taken apart. `has` is the
+    /// row of the content in the index, if the caller has read it.
     fn look(
         &mut self,
         path: PathBuf,

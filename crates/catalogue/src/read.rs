@@ -66,7 +66,7 @@ impl Catalogue {
         &self.head
     }
 
-    /// Returns the digest of the catalogue, which names it.
+    /// Returns the digest that names the catalogue.
     pub const fn checksum(&self) -> &ContentDigest {
         self.records.checksum()
     }

@@ -5,7 +5,7 @@
 //! record:  kind u8 │ varint length │ body
 //! ```
 //!
-//! Such a file is read twice: once to verify its digest, then record by record. It may change
+//! Such a file is read twice: once to verify its digest, then record by record. The file may change
 //! between the two passes. So the second pass computes the digest again, and compares it at the
 //! end.
 

@@ -1,5 +1,5 @@
-//! Measures the benefit of a chunk size: how many related pairs common chunks nominate, and how
-//! many shared bytes the chunks prove. Also measures the cost of the chunks.
+//! Measures the benefit of a chunk size: how many related pairs are nominated because of common
+//! chunks, and how many shared bytes these chunks prove. Also measures the cost of the chunks.
 //!
 //! ```sh
 //! cargo run --release -p resemble-core --example chunk_size -- CORPUS TREE

@@ -1,4 +1,4 @@
-//! Sets of small numbers, for example content ids.
+//! A type for sets of small numbers, for example content ids.
 
 /// A set of numbers, stored as one bit for each number up to the greatest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -24,7 +24,7 @@ use crate::words;
 pub struct ChunkRun {
     /// MD5 of each chunk of the run.
     pub hash: ChunkHash,
-    /// Bytes of each chunk of the run.
+    /// The number of bytes of each chunk of the run.
     pub len: u32,
     /// The number of equal consecutive chunks, at least 1.
     pub count: u64,
@@ -174,11 +174,11 @@ pub enum ContentKind {
 pub struct Digest {
     /// The hash of all bytes, which names the content.
     pub content: ContentDigest,
-    /// Its size.
+    /// The size of the content.
     pub size: ByteLen,
     /// Text, data, binary or empty.
     pub kind: ContentKind,
-    /// Its chunks.
+    /// The chunks of the content.
     pub chunks: ChunkList,
     /// The sampled fingerprints. In the digest of a text that was just read, these are the samples
     /// of its shingles for posting lists ([`Params::posted`]). The index stores fewer samples as
@@ -212,8 +212,8 @@ impl ChunkEdit {
 }
 
 /// The digest of a content that is mostly equal to another one. It lacks the chunks that both
-/// contents have. A log of gigabytes that gets a new line has millions of such chunks. So has an
-/// image with one changed block.
+/// contents have. There are millions of such chunks if a log of gigabytes gets a new line, or if
+/// one block of an image is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditedDigest {
     /// The other content.
@@ -241,11 +241,11 @@ impl EditedDigest {
 /// The part of a content's digest that comparisons need.
 #[derive(Clone, Copy, Debug)]
 pub struct Sketch<'a> {
-    /// Its size.
+    /// The size of the content.
     pub size: ByteLen,
-    /// Its chunks.
+    /// The chunks of the content.
     pub chunks: &'a ChunkList,
-    /// Its signature.
+    /// The signature of the content.
     pub signature: &'a Signature,
 }
 

@@ -12,12 +12,13 @@
 //! # Processors
 //!
 //! The first two hashes take most of the time, so they have kernels for wide vector units. The
-//! kernels are chosen at run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A kernel
-//! only computes the same values faster. The portable kernel is the definition, and the tests
-//! compare every kernel of the processor with it. No result depends on which kernel ran.
+//! kernels are chosen at run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). All kernels
+//! compute the same values, only at different speeds. The portable kernel is the definition. The
+//! tests compare every kernel that the processor can run with the portable kernel. No result
+//! depends on which kernel ran.
 //!
-//! There are kernels for words, too: `letters` finds the letters of words, and `shingles` hashes
-//! and joins the words.
+//! There are kernels for words, too: `letters` finds the letters of words, and `shingles` computes
+//! the hashes of words and shingles.
 //!
 //! `unsafe` is confined to the kernel files of `resemble-kernels`, which contain nothing else.
 

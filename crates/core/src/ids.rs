@@ -71,7 +71,7 @@ pub struct DirId(pub u32);
 
 /// The MD5 of a chunk's bytes: the chunk's name (Forman, Eshghi, Chiocchetti 2005, section 2.2).
 ///
-/// MD5 names chunks and proves nothing against an adversary; whole contents are compared by
+/// An adversary can make two chunks with the same MD5. So whole contents are compared by
 /// [`ContentDigest`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChunkHash(pub [u8; 16]);
@@ -90,7 +90,7 @@ impl ChunkHash {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentDigest(pub [u8; 32]);
 
-/// The name of a canonical text: 128 bits of all its words in order ([`crate::words`]).
+/// The name of a canonical text: a hash of 128 bits of all words in order ([`crate::words`]).
 ///
 /// Two contents with equal digests are the *same text*, whatever their markup, capitals and line
 /// widths. The hash is fast and made for honest texts. Collisions can be made on purpose, but only

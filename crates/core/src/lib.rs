@@ -1,7 +1,7 @@
 //! `resemble-core`: bytes in, values out.
 //!
-//! This crate computes digests, measures and groups of contents. It is pure: no I/O, no clock, no
-//! environment, no printing. The main modules follow the path of a file:
+//! This crate computes the digests, the measures and the groups of contents. It is pure: no I/O, no
+//! clock, no environment, no printing. The main modules follow the path of a file:
 //!
 //! ```text
 //! bytes ──► chunk (cut points, TTTD) ──► hash (MD5, many at a time) ──┐

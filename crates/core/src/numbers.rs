@@ -22,7 +22,8 @@ const JOINING: &[u8] = b".,:/-'_";
 pub struct OnlyNumbers {
     /// Counts the numbers that differ.
     pub count: u64,
-    /// The first differences. Each is the number of one text and the number of the other text.
+    /// The first differences. Each has the number in the first text and the number in the second
+    /// text.
     pub first: Vec<(String, String)>,
 }
 

@@ -23,8 +23,8 @@ pub struct Params {
     pub sampling: SamplingParams,
     /// Sampling of the word shingles of texts for the signature, which is stored for each text.
     pub shingles: SamplingParams,
-    /// Sampling of the word shingles that get posting lists, by which texts are found. At least as
-    /// dense as the signature.
+    /// Sampling of the word shingles that get posting lists, by which texts are found. These
+    /// samples are at least as dense as the signature.
     pub posted: SamplingParams,
 }
 
@@ -42,8 +42,8 @@ pub struct ChunkParams {
 }
 
 impl ChunkParams {
-    /// The paper's optimum: 460, 2800, 540, 270; chunks of 1015 bytes on average in the paper's
-    /// data.
+    /// The paper's optimum: 460, 2800, 540, 270. In the paper's data, a chunk then has 1015 bytes
+    /// on average.
     pub const PAPER: Self = Self {
         min: 460,
         max: 2800,
@@ -101,8 +101,8 @@ pub struct SamplingParams {
 
 /// Every byte of a UTF-8 character after its first byte *continues* a letter. A text may keep one
 /// sample for every 40 of these bytes, if the number is more than `few`
-/// ([`SamplingParams::of_text`]). In Russian, 46 bytes of 100 continue a letter, and there is one
-/// sample in 111 bytes at level 3.
+/// ([`SamplingParams::of_text`]). In Russian, 46 bytes of 100 continue a letter. At level 3, there
+/// is one sample for every 111 bytes of Russian.
 const CONTINUED: u64 = 40;
 
 impl SamplingParams {

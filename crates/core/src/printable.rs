@@ -5,8 +5,8 @@
 //! make `txt.exe` look like `exe.txt`. Output for people uses this check, so that it escapes the
 //! same characters everywhere.
 
-/// Returns whether a character may be printed as it is. Control characters may not, and neither may
-/// characters that are invisible or change the direction of writing.
+/// Returns whether a character may be printed as it is. Control characters, invisible characters,
+/// and characters that change the direction of writing must be escaped.
 pub fn is_printable(c: char) -> bool {
     !c.is_control()
         && !matches!(

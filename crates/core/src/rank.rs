@@ -10,7 +10,8 @@ use std::cmp::Ordering;
 use crate::ids::Score;
 use crate::similarity::Measures;
 
-/// Compares two rows (score, measures, the caller's own key); `Less` sorts first.
+/// Compares two rows (score, measures, the caller's own key). The result is `Less` if row a is
+/// listed before row b.
 ///
 /// Among equal scores, rows without a containment sort last; their files are too small to judge.
 pub fn compare<K: Ord + Copy>(a: (Score, &Measures, K), b: (Score, &Measures, K)) -> Ordering {

@@ -1,10 +1,10 @@
 //! A bounded cache of recently used values.
 //!
 //! The least recently used values are dropped first, approximately. There are two generations. A
-//! requested value moves to the younger generation. If a new value would make the younger
-//! generation exceed half of the allowed bytes, the older generation is dropped first. The younger
-//! generation takes its place, and the new value begins another one. This needs no list of uses,
-//! and is exact enough for values that can be made again.
+//! requested value moves to the younger generation. The younger generation has at most half of the
+//! allowed bytes. If a new value does not fit there, the older generation is dropped. The younger
+//! generation then becomes the older one, and the new value begins a new younger generation. This
+//! method needs no list of uses. It is exact enough for values that can be made again.
 
 use std::collections::HashMap;
 use std::hash::Hash;

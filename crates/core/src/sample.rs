@@ -1,4 +1,4 @@
-//! The signature of a content: fingerprints of windows or shingles, one in 2^k.
+//! The signature of a content: the fingerprints of one in 2^k of its windows or shingles.
 //!
 //! # What is kept
 //!
@@ -11,16 +11,17 @@
 //!
 //! # Choices
 //!
-//! 1. **The level grows with the file.** Broder fixes n by size class (100·2^i). Here the level is
-//!    the least one, not below [`SamplingParams::least_level`], at which at most
+//! 1. **The level grows with the file.** Broder chooses n by size class (100·2^i). Here the level
+//!    is the least one, not below [`SamplingParams::least_level`], at which at most
 //!    [`SamplingParams::most`] *distinct* fingerprints remain. The rule counts fingerprints instead
 //!    of bytes. So it suits both random files and repetitive files, which have few distinct
 //!    windows. The rule also bounds the cost of a file in the index without any estimate.
-//! 2. **Samples nest.** `S_k(a)` cut down to a level K ≥ k is exactly `S_K(a)`. So files of
-//!    different sizes are compared at the greater of their two levels: [`Signature::at_level`].
+//! 2. **Samples nest.** Let `S_k(a)` be the samples of a at level k. Reduced to a level K ≥ k, they
+//!    are exactly `S_K(a)`. So files of different sizes are compared at the greater of their two
+//!    levels: [`Signature::at_level`].
 //! 3. **The order is kept**: fingerprints are in the order of their first occurrence. A set would
 //!    be enough for the ratio. The order also distinguishes one replaced block from many scattered
-//!    edits. With this, [`crate::similarity`] can count bytes instead of windows.
+//!    edits. So [`crate::similarity`] can count bytes instead of windows.
 //! 4. **Windows of 64 equal bytes are never sampled**: otherwise padding and holes would relate all
 //!    files that contain them.
 //! 5. **The window is 64 bytes**, where the papers use about 20. Long windows distinguish copied
@@ -41,7 +42,7 @@ pub struct Signature {
     /// The distinct fingerprints in the order of their first occurrence in the file. The order
     /// distinguishes contiguous sharing from scattered edits.
     pub fingerprints: Vec<Fingerprint>,
-    /// The share of repeated shingles, for a text where it is known.
+    /// The share of repeated shingles. It is known only for some texts.
     pub repeats: Option<Repeats>,
 }
 
@@ -92,7 +93,7 @@ impl Repeats {
 
 impl Signature {
     /// Returns the fingerprints that a signature at `level` keeps, in order. They are complete only
-    /// for a `level` not below the signature's own.
+    /// if `level` is at least the level of the signature.
     pub fn at_level(&self, level: u8) -> impl Iterator<Item = Fingerprint> + '_ {
         self.fingerprints
             .iter()
@@ -333,10 +334,10 @@ impl Sampler {
     /// not well filled.
     pub fn reset(&mut self) {
         if !self.order.is_empty() {
-            // After a large file the set is made small again, because clearing a large set would
-            // cost time at every later file. A set that was well filled stays large: the next part
-            // of the same file fills it again. A new set would grow by doubling, in memory that is
-            // mapped page by page.
+            // After a large file the set is made small again, because it takes long to clear a
+            // large set after every later file. A set that was well filled stays large: the next
+            // part of the same file fills it again. A new set would grow by doubling, in memory
+            // that is mapped page by page.
             if self.seen.is_small() || self.seen.is_filled(self.order.len()) {
                 self.seen.clear();
             } else {
@@ -350,8 +351,8 @@ impl Sampler {
     }
 }
 
-/// A set of fingerprints: open addressing, at most half full. Fingerprints are hashes already, so
-/// their low bits are the address.
+/// A hash set of fingerprints with open addressing. It is at most half full. Fingerprints are
+/// hashes already, so their low bits are the address.
 #[derive(Clone, Debug)]
 struct Seen {
     /// Fingerprints have 32 bits.
@@ -383,8 +384,8 @@ impl Seen {
         self.slots.len() <= 4 << 10
     }
 
-    /// Loads into the cache the slots where these fingerprints belong. The loads do not depend on
-    /// each other. Returns a number that depends on all of them.
+    /// Loads the slots of these fingerprints into the cache. The loads do not depend on each other.
+    /// Returns a number that depends on all of them.
     fn glance(&self, fingerprints: &[Fingerprint]) -> u32 {
         let mask = self.slots.len() - 1;
         fingerprints.iter().fold(0, |all, fingerprint| {
@@ -426,7 +427,8 @@ impl Seen {
         2 * count >= self.slots.len()
     }
 
-    /// Returns whether `count` fingerprints are enough to make clearing the slots worth its cost.
+    /// Returns whether a set of `count` fingerprints is full enough to be cleared instead of
+    /// replaced.
     const fn is_filled(&self, count: usize) -> bool {
         16 * count >= self.slots.len()
     }

@@ -42,10 +42,10 @@ pub use text::{
 /// The measures of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
-    /// Containment of a in b. For two texts it is the share of a's words that are in runs of at
-    /// least five words that b has, too. For other contents it is the share of a's bytes that are
-    /// in such runs of at least 64 bytes ([`Unit`]). `None` if a file is too small to judge, or has
-    /// too few samples for an estimate.
+    /// Containment of a in b. For two texts it is a share of a's words: b also has these words, in
+    /// runs of at least five. For other contents it is a share of a's bytes: b also has these
+    /// bytes, in runs of at least 64 ([`Unit`]). `None` if a file is too small to judge, or has too
+    /// few samples for an estimate.
     pub a_in_b: Option<Score>,
     /// Containment of b in a.
     pub b_in_a: Option<Score>,
@@ -53,8 +53,8 @@ pub struct Measures {
     /// the number that at least one of the files has.
     pub resemblance: Option<Score>,
     /// The number of bytes of the smaller file in the runs that the containments count. For an
-    /// estimate it is a proven lower bound: the bytes of common chunks, each as often as both files
-    /// have it.
+    /// estimate it is a proven lower bound: the bytes of common chunks, each counted as often as
+    /// both files have it.
     pub shared_bytes: ByteLen,
 }
 
@@ -88,7 +88,7 @@ impl Measures {
         }
     }
 
-    /// Returns the same pair seen from b.
+    /// Returns the result for the pair (b, a).
     #[must_use]
     pub fn swapped(self) -> Self {
         Self {
@@ -145,7 +145,7 @@ impl Interval {
         }
     }
 
-    /// Returns the same pair seen from b.
+    /// Returns the result for the pair (b, a).
     #[must_use]
     pub fn swapped(self) -> Self {
         Self {
@@ -155,7 +155,7 @@ impl Interval {
         }
     }
 
-    /// Returns the upper end of the containment whose upper end is greater.
+    /// Returns the greater upper end of the intervals of both containments.
     pub fn most(&self) -> Option<Score> {
         let most = |ends: Option<(Score, Score)>| ends.map(|(_, high)| high);
         most(self.a_in_b).max(most(self.b_in_a))
@@ -178,10 +178,12 @@ impl Interval {
 /// The unit of the measures of a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Words in runs of at least five, and word-5-shingles (Broder 1997), for two texts.
+    /// The unit for two texts. A containment counts words in runs of at least five; a resemblance
+    /// counts word-5-shingles (Broder 1997).
     #[default]
     Words,
-    /// Bytes in runs of at least 64, and 64-byte windows.
+    /// The unit for all other pairs. A containment counts bytes in runs of at least 64; a
+    /// resemblance counts 64-byte windows.
     Bytes,
 }
 
@@ -271,8 +273,8 @@ impl Relation {
 ///
 /// `identical` is decided by the caller (equal [`crate::ContentDigest`]) and allowed for files of
 /// any size. Every other relation needs files of at least [`LEAST_JUDGED`] bytes and `min_shared`
-/// shared bytes. The number of shared bytes is either proven by chunks, or estimated as a
-/// containment times the size of its file. The greater of these two numbers is used.
+/// shared bytes. Chunks prove a number of shared bytes. A containment times the size of its file
+/// estimates this number. The greater of the two numbers is used.
 pub fn relation(
     identical: bool,
     a_size: ByteLen,

@@ -1,8 +1,8 @@
 //! Asks running work to end early.
 //!
-//! Long work checks a flag regularly: before a file is read, between two pieces of a large one, at
-//! each read of the index. The flag is only a request. Work that finds the flag set returns the
-//! result so far, or an error that says that the work was stopped.
+//! Long work checks a flag regularly: before a file is read, between two pieces of a large file,
+//! and at each read of the index. The flag is only a request. Work that finds the flag set returns
+//! the result so far, or an error that says that the work was stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ impl StopFlag {
         set(&self.own) || self.above.as_deref().is_some_and(set)
     }
 
-    /// Fails when the flag is set, for loops that end with an error.
+    /// Returns an error if the flag is set, so that a loop can end with `?`.
     pub fn go_on(&self) -> Result<(), Stopped> {
         if self.is_set() { Err(Stopped) } else { Ok(()) }
     }

@@ -160,7 +160,7 @@ fn a_text_that_repeats_itself() {
             errors.add(&found, &exact);
         }
     }
-    // If the repetitions of a text were not known, only 0.7 of the intervals would contain the
+    // If the repetitions of a text were not known, only 70 % of the intervals would contain the
     // truth.
     assert!(errors.held() >= 0.93, "{}", errors.held());
 }

@@ -5,8 +5,8 @@
 //! Bytes are treated as text in another encoding only if there is strong evidence. Otherwise
 //! `resemble` would find words in binaries, which have no words. The evidence is one of these:
 //!
-//! 1. A byte order mark of UTF-16 or UTF-32 counts if the bytes after it decode to characters that
-//!    occur in texts.
+//! 1. A byte order mark of UTF-16 or UTF-32 is evidence if the bytes after the mark decode to
+//!    characters that occur in texts.
 //! 2. Without a mark, UTF-32 is assumed if all units are characters that occur in texts. UTF-16 is
 //!    assumed in two cases. In the first, the high bytes of most units are zero, and the units are
 //!    letters, digits, blanks and punctuation. In the second, the units are text of one script
@@ -18,9 +18,10 @@
 //!    of DOS, of the Mac, and of Vietnamese. One of these encodings replaces the guess if it fits
 //!    the bytes better ([`evidence`]).
 //!
-//! If the first [`crate::HEAD`] bytes of a text are ASCII, the text counts as UTF-8, unless it is
-//! markup that declares another encoding or has escape sequences of ISO-2022-JP. Each later byte
-//! that is not UTF-8 is then read as a letter. Equal bytes are read as the same letter.
+//! If the first [`crate::HEAD`] bytes of a text are ASCII, the text counts as UTF-8. There are two
+//! exceptions: markup that declares another encoding, and texts with escape sequences of
+//! ISO-2022-JP. Each later byte that is not UTF-8 is then read as a letter. Equal bytes are read as
+//! the same letter.
 
 mod code_page;
 mod evidence;
@@ -73,8 +74,8 @@ pub(crate) fn character(upper: &[char], byte: u8) -> char {
     })
 }
 
-/// Returns the encoding of a text that begins with `head`. Returns `None` if the bytes are UTF-8 or
-/// not a text.
+/// Returns the encoding of a text that begins with `head`. Returns `None` if the bytes are UTF-8,
+/// or if they are not a text.
 pub(crate) fn of(head: &[u8]) -> Option<Charset> {
     if let Some(charset) = marked(head) {
         return fits(charset, head).then_some(charset);
@@ -205,8 +206,8 @@ fn utf8_characters(bytes: &[u8]) -> (usize, usize) {
     (good, bad)
 }
 
-/// Returns the encoding that markup declares. Returns `None` if this is UTF-8, or if the bytes
-/// cannot be in the declared encoding.
+/// Returns the encoding that markup declares. Returns `None` if the declared encoding is UTF-8, or
+/// if the bytes cannot be in the declared encoding.
 fn declared(head: &[u8]) -> Option<Charset> {
     let start = head.trim_ascii_start();
     if start.first() != Some(&b'<') {

@@ -5,8 +5,8 @@
 //! check sum in its header. The headers of a mail are read only if its first line is a header. All
 //! other bytes are checked for encodings other than UTF-8.
 //!
-//! Names count only where bytes are ambiguous: a `.eml` may begin with any header. Otherwise the
-//! bytes decide: a `.doc` that is a zip is read as a zip.
+//! Names count only where bytes are ambiguous: a `.eml` may begin with any header. In all other
+//! cases only the bytes are used: a `.doc` that is a zip is read as a zip.
 
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ impl Kind {
         )
     }
 
-    /// Returns whether only the date that a file of this format states is read. Such a file has no
+    /// Returns whether nothing but the date is read from a file of this format. Such a file has no
     /// parts.
     pub(crate) fn has_only_a_date(self) -> bool {
         matches!(self, Self::Picture | Self::Page)
@@ -119,8 +119,8 @@ pub(crate) fn of(name: &[u8], head: &[u8]) -> Option<Kind> {
 fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
     let begins = |with: &[u8]| head.starts_with(with);
     let kind = match head.first()? {
-        // This is the mark of the first entry. In an archive without entries, it is the mark of the
-        // end record.
+        // An archive begins with the mark of its first entry. An archive without entries begins
+        // with the mark of the end record.
         b'P' if begins(b"PK\x03\x04") || begins(b"PK\x05\x06") => Kind::Zip,
         // A split archive, or an archive that was written as a stream, may begin with this mark.
         b'P' if begins(b"PK\x07\x08PK\x03\x04") || begins(b"PK00PK\x03\x04") => Kind::Zip,

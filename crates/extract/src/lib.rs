@@ -94,7 +94,7 @@ pub enum Skipped {
     /// The file breaks the rules of its format. The text is the library's message.
     #[error("damaged: {0}")]
     Damaged(#[serde(serialize_with = "put_message")] String),
-    /// Text of a part could not be read. The rest of the part was read.
+    /// Some text of a part could not be read. The rest of the part was read.
     #[error("{place} could not be read: {reason}")]
     Unread {
         /// The place in the file, for example `page 3`.
@@ -285,8 +285,9 @@ impl Extractor {
     }
 
     /// Returns whether a file can be taken apart: whether its [format](Self::format) has parts. For
-    /// some files, such as self-extracting programs, only the end of the file shows that. Then the
-    /// end of `file` is read. If `file` is `None`, this returns true for such files.
+    /// some files, such as self-extracting programs, only the end of the file shows whether it has
+    /// parts. Then the end of `file` is read. If `file` is `None`, this returns true for such
+    /// files.
     pub fn applies(&self, name: &[u8], head: &[u8], file: Option<BorrowedFd<'_>>) -> bool {
         let head = &head[..head.len().min(HEAD)];
         self.with_parts(name, head).is_some_and(|format| {
@@ -303,8 +304,8 @@ impl Extractor {
     }
 
     /// Returns whether this process, and not a worker, takes a file apart. It does so for files of
-    /// which only the date is read, and for plain texts in other encodings that are not large. A
-    /// hostile file cannot make reading them slow.
+    /// which only the date is read, and for plain texts in other encodings, unless they are large.
+    /// No hostile file of these kinds can make this slow.
     pub fn is_decoded_here(&self, name: &[u8], head: &[u8], size: u64) -> bool {
         let kind = self.format(name, head).and_then(Format::kind);
         kind.is_some_and(|kind| parent::is_decoded_here(kind, size))
@@ -347,7 +348,8 @@ pub const HEAD: usize = 4096;
 /// standard output.
 ///
 /// The program named in [`Extractor::new`] must call this function before anything else. The parent
-/// appends arguments to those of the program. The worker gives up all rights of its process.
+/// appends arguments to the arguments of the program. The worker gives up all rights of its
+/// process.
 pub fn worker() -> ExitCode {
     worker::main()
 }

@@ -50,8 +50,8 @@ pub(crate) enum Frame<'a> {
         #[serde(serialize_with = "put_name", deserialize_with = "name")]
         path: &'a [u8],
     },
-    /// The reader that was announced last has finished. Readers that had already finished do not
-    /// count.
+    /// A reader has finished: of the readers that were still running, the one that was announced
+    /// last.
     Leave,
     /// The date that the file itself states, and the number of the source of this date.
     Date { seconds: i64, source: u8 },

@@ -1,4 +1,4 @@
-//! Measures an index as large as that of the Linux source tree: `cargo run --release --example
+//! Measures an index as large as the index of the Linux source tree: `cargo run --release --example
 //! measure -p resemble-index [CONTENTS [FOLDER]]`. If the argument is an index file instead of a
 //! number, prints the sizes of that index's tables. The figures in `docs/index-format.md` are from
 //! this program.

@@ -18,8 +18,8 @@ pub enum ContentRef {
     /// batch have it.
     New(Box<Digest>),
     /// The content is given by its differences from another content of the index. The change is not
-    /// applied if the index does not have that other content, or if the edits do not fit. Then the
-    /// same follows as with [`ContentRef::Known`].
+    /// applied if the index does not have that other content, or if the edits do not fit. Then its
+    /// path is in [`Applied::gone`], as with [`ContentRef::Known`].
     Edited(Box<EditedDigest>),
 }
 
@@ -69,7 +69,7 @@ pub enum NewLook {
     Unseen,
     /// The content cannot be taken apart. Parts from an earlier search are kept.
     Plain,
-    /// The content was taken apart. The parts replace those of an earlier search.
+    /// The content was taken apart. The parts replace the parts of an earlier search.
     Apart {
         /// Parts at all depths.
         parts: Vec<NewPart>,
@@ -99,7 +99,7 @@ pub enum Change {
         path: PathBuf,
         /// The `stat` of the file.
         stat: FileStat,
-        /// The result of reading it.
+        /// The result of reading the file.
         state: NewState,
     },
     /// Records the result of searching a file's content for parts. It must follow the change that
@@ -181,7 +181,7 @@ pub enum Change {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Paths of changes that were not applied. Such a change names a content or a file that is no
-    /// longer in the index, or has edits that do not fit. These files must be read again.
+    /// longer in the index. Or its edits do not fit. These files must be read again.
     pub gone: Vec<PathBuf>,
     /// The results of the applied [`Change::File`]s, in the order of the batch. A later change of
     /// the same batch may have undone some of these changes.
@@ -197,8 +197,8 @@ pub struct FileContent {
     pub file: FileId,
     /// The content of the file, if it was read.
     pub content: Option<ContentId>,
-    /// The content that the path had before. If the path is new, the content that this file had
-    /// under another name. If an editor saves by renaming, a new file is at the path, and `was` is
-    /// the content of the old file.
+    /// The content that the path had before. If the path is new, this is the content that the file
+    /// had under another name. If an editor saves by renaming, a new file is at the path, and `was`
+    /// is the content of the old file.
     pub was: Option<ContentId>,
 }

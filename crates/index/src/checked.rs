@@ -4,7 +4,7 @@
 //! change an answer. For example, a look-up that takes a wrong branch finds nothing, as if the key
 //! did not exist. Here, each block of 4096 bytes has a checksum *elsewhere* in the file: XXH3 of
 //! the block and its number. One block of checksums covers 512 blocks. A checksum detects any
-//! change of a block, an older state of it, another block in its place, and the loss of the
+//! change of a block, an older state of the block, another block in its place, and the loss of the
 //! checksum itself. Damage never leads to a wrong answer: the read fails, and [`Health`] reports
 //! the damage to the owner of the index. Three cases need care:
 //!

@@ -3,13 +3,13 @@
 //!
 //! A row is written in the transaction that removes the name. For a vanished file, the row has the
 //! digest of the file's content. For a renamed file or directory, the row has the new name. With
-//! the digest, the lost file can be found even later: any file with that content is a copy. A name
-//! that exists again at the end of the batch is not recorded, because programs save a file by
-//! renaming a new one. A name that `Change::Remove` removes, or that a rule leaves out, is not
-//! recorded either.
+//! the digest, the lost file can be found even if no new name is known: any file with that content
+//! is a copy. A name that exists again at the end of the batch is not recorded, because programs
+//! save a file by renaming a new file to its name. A name that `Change::Remove` removes, or that a
+//! rule leaves out, is not recorded either.
 //!
 //! The log is bounded by age, number of rows and length of paths. So a tree of temporary files
-//! cannot fill the disk. It only displaces older rows.
+//! cannot fill the disk. New rows only displace older ones.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -38,7 +38,7 @@ const LONGEST: usize = 1024;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Departed {
     /// The content that the file had. `None` for a directory and for a file that was not read. Also
-    /// `None` for a path without its own row below a renamed directory.
+    /// `None` for a path below a renamed directory, if the path has no row of its own.
     pub content: Option<ContentDigest>,
     /// The target of the rename, or another name of a file that lost this name. `None` if neither
     /// is known.
@@ -50,8 +50,8 @@ pub struct Departed {
 pub struct Renamed {
     /// The new name.
     pub path: PathBuf,
-    /// The file at the new name. For a directory, the first file id that was assigned after the
-    /// rename. With this id, one can see whether the new name now belongs to another file or
+    /// The id of the file at the new name. For a directory, the first file id that was assigned
+    /// after the rename. This id shows whether the new name now belongs to another file or
     /// directory.
     pub file: FileId,
 }
@@ -68,8 +68,9 @@ pub(crate) struct Departure {
 }
 
 impl Departure {
-    /// Returns the departure that this row implies for `path`. If `path` is below the row's name,
-    /// the row must have a new name. Returns `None` for other paths.
+    /// Returns the departure that this row implies for `path`. Every row implies a departure of its
+    /// own name. A row with a new name also implies one for any path below its name. Returns `None`
+    /// for other paths.
     pub(crate) fn leads(&self, path: &Path) -> Option<Departed> {
         let below = path.strip_prefix(&self.path).ok()?;
         if below.as_os_str().is_empty() {
@@ -157,9 +158,9 @@ impl Departures {
         }
     }
 
-    /// Drops the departures that the batch has recorded so far for names at or below a path. If
-    /// another name was renamed to such a name, its departure loses only the new name. When the
-    /// batch is written, the log is changed in the same way.
+    /// Drops the departures that the batch has recorded so far for names at or below a path. A
+    /// departure whose new name is at or below the path loses only that new name. When the batch is
+    /// written, the log is changed in the same way.
     pub(crate) fn forget(&mut self, path: &Path) {
         self.gone.retain_mut(|(gone, departed)| {
             departed.to.take_if(|to| to.path.starts_with(path));
@@ -184,7 +185,7 @@ impl Departures {
             let is_forgotten = |path: &Path| path.ancestors().any(|at| self.forgotten.contains(at));
             let mut changed = Vec::new();
             table.retain(|number, row| {
-                // A row that does not decode is removed.
+                // A row that cannot be decoded is removed.
                 Departure::decode(row).is_ok_and(|mut row| {
                     let to = row.departed.to.take_if(|to| is_forgotten(&to.path));
                     let stays = !is_forgotten(&row.path);

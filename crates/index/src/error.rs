@@ -46,7 +46,7 @@ pub enum OpenError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// A damaged file could not be renamed, or the new file failed at once.
+    /// A damaged file could not be renamed, or the new file could not be used either.
     #[error(
         "the index {} is damaged ({reason}) and could not be replaced; remove it",
         path.display()
@@ -85,7 +85,7 @@ pub enum ReadError {
         /// The index file.
         path: PathBuf,
     },
-    /// The check of which files the peer is allowed to read failed: see
+    /// It could not be checked which files the peer is allowed to read: see
     /// [`crate::Snapshot::seen_by`].
     #[error("your access to the files could not be checked ({source}); try again")]
     Unchecked {

@@ -18,8 +18,8 @@
 //! changes would take too much memory. A question that reads anything else (directories, records,
 //! sums) has no footprint, so its answer is kept only until the next commit.
 //!
-//! Keys are stored as hashes of 32 bits. If two keys have the same hash, an answer may be computed
-//! again without need.
+//! Keys are stored as hashes of 32 bits. If two keys have the same hash, an answer is perhaps
+//! computed again although it is still valid.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

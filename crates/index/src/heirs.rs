@@ -9,8 +9,8 @@
 //! 1. **The chunk list** stays under the id of the content that was stored first. Only those parts
 //!    of the list that change are written ([`Heirs::list_of`]).
 //! 2. **Postings** of the dead content are read as postings of its heir. Keys of the dead content
-//!    that the heir does not have are *gone* ([`Live::of`]). Keys that only the heir has get
-//!    postings with the heir's own id. No posting occurs twice.
+//!    that the heir does not have are *gone* ([`Live::of`]). Keys of the heir that the dead content
+//!    did not have are written with the heir's own id. No posting occurs twice.
 //! 3. **This lasts only until a merge.** A merge replaces the ids of the ancestors by the id of the
 //!    heir. So a content has at most as many ancestors as there are segments, even if it grows
 //!    often. An ancestor never has more gone keys than postings in its segment.
@@ -133,8 +133,8 @@ impl Heirs {
         self.lists.get(&content.0).copied().unwrap_or(content.0)
     }
 
-    /// Returns the heir of a dead content, and the range outside which their bytes are equal.
-    /// Returns `None` if there is no heir, or if the range is not known.
+    /// Returns the heir of a dead content, and a range. Outside this range, the two contents have
+    /// equal bytes. Returns `None` if there is no heir, or if the range is not known.
     pub(crate) fn edited_from(&self, dead: ContentId) -> Option<(ContentId, Range<u64>)> {
         let heir = self.by_ancestor.get(&dead.0)?;
         Some((ContentId(heir.content), heir.changed.clone()?))
@@ -214,8 +214,8 @@ impl<'a> Live<'a> {
         (gone.binary_search(&key).is_err()).then_some(heir.content)
     }
 
-    /// Returns whether [`Self::of`] can return the id of an heir. If so, the ids in a list are no
-    /// longer ascending.
+    /// Returns whether [`Self::of`] can return the id of an heir. If so, the ids in a list are
+    /// perhaps not ascending.
     pub(crate) const fn reorders(self) -> bool {
         self.heirs.is_some()
     }

@@ -1,5 +1,5 @@
-//! The index: applies batches, merges segments, stores records, and closes. Module [`crate::open`]
-//! opens it.
+//! Uses an open index: applies batches, merges segments, stores records, and closes the index.
+//! Module [`crate::open`] opens it.
 //!
 //! There is one writer at a time, and any number of readers. Readers and writers do not wait for
 //! each other:
@@ -46,7 +46,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// 64 MiB and 1000.
+    /// Returns a cache of 64 MiB and a boilerplate limit of 1000.
     fn default() -> Self {
         Self {
             cache_bytes: 64 << 20,
@@ -101,7 +101,7 @@ pub struct Index {
 pub const VERIFY_BLOCKS: u64 = 256;
 
 /// The number of bytes above which an index is not compacted when it is closed. To compact 256 MB
-/// takes about a second, and the daemon could not stop earlier. [`Index::compact`] compacts a large
+/// takes about a second, in which the daemon could not stop. [`Index::compact`] compacts a large
 /// index while it is open and idle.
 const LARGE: u64 = 256 << 20;
 
@@ -167,8 +167,8 @@ impl Index {
     /// the tree with the index to find the lost changes.
     ///
     /// A small durable change writes a few dozen pages, and syncs the file twice. Consecutive
-    /// changes often touch the same pages. With this method, each such page is written only once
-    /// for all of them.
+    /// changes often touch the same pages. With this method, each of these pages is written only
+    /// once for all the changes.
     pub fn apply_for_now(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         let turn = self.turn.lock();
         self.transact_in(&turn, Durability::Later, |writing| writing.apply(changes))
@@ -186,8 +186,8 @@ impl Index {
     }
 
     /// Like [`Self::apply`], for one of many batches of a bulk load. Most merges of segments are
-    /// left to [`Self::finish_bulk`], or to the next batch outside the load. So is the count of
-    /// boilerplate that is out of date.
+    /// left to [`Self::finish_bulk`], or to the next batch outside the load. Boilerplate that is
+    /// out of date is also counted then.
     pub fn apply_in_bulk(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         self.transact(|writing| {
             writing.in_bulk = true;
@@ -198,8 +198,8 @@ impl Index {
     /// Marks every content as not yet searched for parts ([`crate::Look::Unseen`]), because files
     /// are now taken apart in another way. The parts stay until their container is searched again.
     pub fn forget_looks(&self) -> Result<(), ApplyError> {
-        // Here `Writing::forget_looks` instead of the closure does not compile: its lifetime is not
-        // general enough.
+        // With `Writing::forget_looks` in place of the closure, this does not compile: the lifetime
+        // of that function is not general enough.
         #[allow(clippy::redundant_closure_for_method_calls)]
         self.transact(|writing| writing.forget_looks())
     }
@@ -391,8 +391,8 @@ impl Index {
         self.place.as_file().map(set_aside).transpose()
     }
 
-    /// Calls `listener` once, when a thread finds damage, and on that thread. If damage was found
-    /// before, calls `listener` at once.
+    /// Calls `listener` once, on the thread that first finds damage. If damage was found before,
+    /// calls `listener` at once.
     pub fn on_damage(&self, listener: impl FnOnce(&str) + Send + 'static) {
         self.place.health.listen(Box::new(listener));
     }
@@ -459,8 +459,8 @@ impl Index {
             mut touched,
             ..
         } = writing;
-        // If boilerplate is out of date before or after the batch, it is not known which keys
-        // became boilerplate. So the commit touches everything.
+        // If the boilerplate counts are out of date before or after the batch, it is not known
+        // which keys became boilerplate. So the commit touches everything.
         if before.inner.counters.uncounted || counters.uncounted {
             touched.everything();
         }

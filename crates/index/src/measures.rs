@@ -1,8 +1,8 @@
 //! Stores the measures of pairs of contents, because they are expensive to compute.
 //!
-//! The measures of two contents never change, because a content never changes. So its measures are
-//! stored while there is room. Then the next question about the pair reads no file. If a measure is
-//! lost, it is computed again:
+//! The measures of two contents never change, because a content never changes. So the measures of a
+//! pair are stored while there is room. Then the next question about the pair reads no file. If a
+//! measure is lost, it is computed again:
 //!
 //! 1. **A question never waits for a writer.** New measures stay in memory ([`NewMeasures`]) until
 //!    [`crate::Index::write_measures`] is called. Every snapshot of this index finds them there.
@@ -11,8 +11,8 @@
 //!    this table is full, it becomes the table `older_measures`, and the former `older_measures` is
 //!    dropped. A measure that is found in the older table is written again. So measures that no
 //!    question uses are dropped first.
-//! 3. **Errors here fail no question.** A row that cannot be decoded, or a table that cannot be
-//!    read, is treated as missing.
+//! 3. **No question fails because of an error here.** A row that cannot be decoded, or a table that
+//!    cannot be read, is treated as missing.
 //! 4. **Templates** are boilerplate that a person marked. They are left out of every measure, so a
 //!    snapshot with templates neither uses nor stores measures.
 

@@ -1,11 +1,11 @@
 //! Opens an index. If its file cannot be used, renames the file and starts a new index.
 //!
 //! The index is derived data. So if all contents are read again, any fault of the file is repaired.
-//! The file may not be an index, may be damaged, or may have another version or other parameters.
-//! Then it is *set aside*: it is renamed to `NAME.set-aside`, and a new index takes its place. It
-//! replaces any file that was set aside before, so there is at most one such file. The caller
-//! receives the reason, and reports it. An error is returned only if somebody has to act. For
-//! example, the file is in use, the disk is full, or a permission is missing.
+//! A file that is not an index, is damaged, or has another version or other parameters is *set
+//! aside*: it is renamed to `NAME.set-aside`, and a new index takes its place. A file that was set
+//! aside earlier is replaced, so there is at most one such file. The caller receives the reason,
+//! and reports it. An error is returned only if somebody has to act. For example, the file is in
+//! use, the disk is full, or a permission is missing.
 //!
 //! If the boilerplate limit has changed, only the keys are counted again. No content is read again.
 
@@ -142,8 +142,7 @@ impl Index {
         let path = place.path().to_path_buf();
         let health = Arc::clone(&place.health);
         let loaded = guarded(|| Self::load(store, place, params, options));
-        // Some reads may have found damage although all data were loaded. So the health is always
-        // checked.
+        // A read can find damage even if all data were loaded. So the health is always checked.
         if let Some(damage) = health.damage() {
             return Ok(Err(damage.to_owned()));
         }

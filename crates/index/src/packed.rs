@@ -1,8 +1,9 @@
 //! Encodes the stored data of a content as one string of bytes, which is stored outside the tables.
 //!
-//! The bytes begin with the length of the chunk list and its parts. The parts of the signature
-//! follow, each after its length. All parts are encoded as in the tables (`docs/index-format.md`).
-//! The bytes do not state the parameters of the digest. A reader must know these parameters.
+//! The bytes begin with the length of the encoded chunk list. The parts of that list follow. Then
+//! follow the parts of the signature, each after its length. All parts are encoded as in the tables
+//! (`docs/index-format.md`). The bytes do not state the parameters of the digest. A reader must
+//! know these parameters.
 
 use std::convert::Infallible;
 

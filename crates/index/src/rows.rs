@@ -108,7 +108,8 @@ pub struct ContentRow {
     pub skipped: bool,
     /// The digest of the content's words, if it is a text with enough words.
     pub words: Option<WordsDigest>,
-    /// The date that the document itself states, if it was taken apart and has one.
+    /// The date that the document itself states. `None` if the content was not taken apart, or
+    /// states no date.
     pub date: Option<DocumentDate>,
 }
 
@@ -170,7 +171,7 @@ pub struct PartRow {
     pub content: Option<ContentId>,
 }
 
-/// A part of a content that was found but skipped.
+/// A part that was found in a content but skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedPart {
     /// The names that lead to the part, joined by `!`. The path is empty if the content itself was
@@ -256,8 +257,8 @@ pub enum LeftOutRule {
     /// An ignore file excludes the name, or the name is `.git`.
     Ignore = 1,
     /// The file is larger than the root's limit. The entry of such a file is [`Entry::File`] in
-    /// state [`FileState::Skipped`]. But the entry is a [`Gap`] if another root takes another name
-    /// of the file.
+    /// state [`FileState::Skipped`]. But the entry is a [`Gap`] if another root includes the file
+    /// under another name.
     MaxSize = 2,
     /// Another file system is mounted at the name.
     OneFileSystem = 3,
@@ -299,11 +300,11 @@ pub struct Totals {
     pub index_bytes: u64,
     /// Number of contents.
     pub contents: u64,
-    /// Number of chunks in all chunk lists. A repeated chunk counts each time.
+    /// Number of chunks in all chunk lists. A repeated chunk is counted each time.
     pub chunks: u64,
     /// Number of fingerprints that have postings, in all contents.
     pub fingerprints: u64,
-    /// Number of files. Hard links to one file count once.
+    /// Number of files. A file with several hard links is counted once.
     pub files: u64,
     /// Sum of the sizes of all files in bytes.
     pub file_bytes: u64,

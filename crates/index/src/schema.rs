@@ -22,7 +22,7 @@ pub(crate) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta
 pub(crate) const FILE_SYSTEMS: TableDefinition<u16, &str> = TableDefinition::new("file_systems");
 pub(crate) const DIRECTORIES: TableDefinition<u32, DirValue> = TableDefinition::new("directories");
 pub(crate) const ENTRIES: TableDefinition<EntryKey, &[u8]> = TableDefinition::new("entries");
-/// Maps a directory that could not be listed to the errno.
+/// The errno of each directory that could not be listed.
 pub(crate) const UNLISTED: TableDefinition<u32, i32> = TableDefinition::new("unlisted");
 /// Maps a directory to its number of gaps for each reason.
 pub(crate) const GAPS: TableDefinition<u32, &[u8]> = TableDefinition::new("gaps");

@@ -32,13 +32,14 @@ pub(crate) struct Counters {
     pub(crate) next_dir: u32,
     /// The smallest segment id that was never assigned.
     pub(crate) next_segment: u32,
-    /// Number of chunks of all live contents. A repeated chunk counts each time.
+    /// Number of chunks of all live contents. A repeated chunk is counted each time.
     pub(crate) chunks: u64,
     /// Number of fingerprints that have postings, in all live contents.
     pub(crate) fingerprints: u64,
     /// True if large batches were written since boilerplate was last counted.
     pub(crate) uncounted: bool,
-    /// The maximum number of contents that were added since all keys were counted: see [`near`].
+    /// An upper bound for the number of contents that were added since all keys were counted: see
+    /// [`near`].
     pub(crate) uncounted_births: u32,
 }
 
@@ -182,7 +183,8 @@ impl FileSums {
     }
 }
 
-/// Returns the number of contents above which a key is counted, even if it is not boilerplate yet.
+/// Returns the number of contents above which the exact count of a key is kept, even if the key is
+/// not boilerplate yet.
 pub(crate) const fn near(limit: u32) -> u32 {
     limit / 2
 }
@@ -214,7 +216,7 @@ impl Boilerplate {
     }
 }
 
-/// The file systems of the index and their numbers, in both directions.
+/// Maps the file systems of the index to their numbers, and the numbers to the file systems.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileSystems {
     numbers: HashMap<FsId, FsNumber>,

@@ -136,7 +136,8 @@ impl Check<'_> {
         }
     }
 
-    /// Compares entries with directories and with files, in both directions.
+    /// Checks that each entry has its directory or file, and that each directory and file has its
+    /// entry.
     fn names(&mut self) -> Result<(), Fault> {
         let inner = self.inner;
         let mut dirs = 0;

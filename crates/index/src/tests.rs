@@ -1,5 +1,5 @@
-//! Tests with a disk that fails. In these tests, the disk is full at each write, or the power is
-//! cut at each point.
+//! Tests with a disk that fails. The disk becomes full at a write, or the power is cut at a point.
+//! The tests try all writes and all points.
 
 use std::io;
 use std::sync::Arc;
@@ -261,8 +261,8 @@ enum Fate {
 const SECTOR: usize = 512;
 
 /// Returns the bytes of a disk after a power cut. If `syncs` is true, the disk has everything up to
-/// the last sync. If it is false, the disk has everything up to the first sync. `fate` decides
-/// about each later write, and about each later extension of the file.
+/// the last sync. If it is false, the disk has everything up to the first sync. `fate` returns what
+/// happens to each later write, and to each later extension of the file.
 fn after_power_cut(log: &[Asked], syncs: bool, fate: &mut impl FnMut() -> Fate) -> Vec<u8> {
     let is_sync = |asked: &Asked| matches!(asked, Asked::Sync);
     let first = log.iter().position(is_sync).unwrap_or(0);
@@ -316,8 +316,8 @@ fn fate(variant: u64, random: &mut Random) -> Fate {
     match variant {
         0 => Fate::Lost,
         1 => Fate::Kept,
-        // In this variant, each write is kept or lost as a whole. Most important is which of the
-        // few writes to the header and to the last pages are kept.
+        // In this variant, each write is kept or lost as a whole. The result depends most on the
+        // few writes to the header and to the last pages.
         n if n % 3 == 2 => match random.below(4) {
             0 => Fate::Lost,
             _ => Fate::Kept,

@@ -8,8 +8,8 @@
 //! * `lanes` distributes the messages to lanes; a finished lane takes the next message.
 //! * `avx2` (8 lanes in a vector) and `avx512` (16) advance all lanes by a number of blocks. Both
 //!   use the steps in `kernel` and the numbers in `constants`.
-//! * `portable` is the crate `md-5`. It hashes up to two or three messages, or all messages if
-//!   there is no other kernel, and is the reference in tests.
+//! * `portable` is the crate `md-5`. It hashes up to two or three messages at a time, or all
+//!   messages if there is no other kernel. In tests, it is the reference.
 //!
 //! `benches/benches/hash.rs` measures the speed of the kernels, and docs/benchmarks.md has the
 //! figures.

@@ -79,7 +79,7 @@ pub const WINDOW: usize = 64;
 /// The number of windows that a scan processes at once: their hashes take 32 KiB.
 const SEGMENT: usize = 4096;
 
-/// The number of bytes that reach from one buffer into the first window of the next.
+/// The number of bytes of one buffer that the first windows of the next buffer can include.
 const CARRY: usize = WINDOW - 1;
 
 /// Returns the hash of a window, by its definition.
@@ -419,7 +419,7 @@ impl Scanner {
         self.position
     }
 
-    /// Returns the least level of the reported samples.
+    /// Returns the lowest level of the reported samples.
     pub const fn level(&self) -> u8 {
         self.level
     }

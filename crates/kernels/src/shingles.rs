@@ -24,16 +24,17 @@ pub const SHINGLE: usize = 5;
 /// The maximum number of letters that are hashed at once.
 pub const MOST_LETTERS: usize = 16;
 
-/// The number of bytes of a block, plus the bytes after it that its last word may take.
+/// The number of bytes that the words of a block can take: the block, and [`MOST_LETTERS`] bytes
+/// after it.
 pub const WINDOW: usize = BLOCK + MOST_LETTERS;
 
 /// The maximum number of words of a block.
 const MOST_WORDS: usize = BLOCK / 2;
 
-/// The multiplier of the words of a shingle. It is odd.
+/// The multiplier with which words are joined to a shingle. It is odd.
 pub const OF_WORD: u64 = 0xbf58_476d_1ce4_e5b9;
 
-/// The multipliers of all words. They are odd.
+/// The multipliers with which all words of a text are joined. They are odd.
 const OF_ALL: [u64; 2] = [0xd6e8_feb8_6659_fd93, 0xff51_afd7_ed55_8cd5];
 
 /// The constants for the first eight and for the second eight of sixteen letters. The letters are
@@ -49,8 +50,8 @@ pub const OF_SHINGLE: u64 = 0x9e37_79b9_7f4a_7c15;
 /// becomes a value that no other letter has.
 const SMALL: u64 = 0x2020_2020_2020_2020;
 
-/// A shingle may be sampled if its hash is below this: its first
-/// [`crate::fingerprint::Fingerprint::BASE_LEVEL`] bits are zero.
+/// A shingle can be sampled only if its hash is below this number. Then the first
+/// [`crate::fingerprint::Fingerprint::BASE_LEVEL`] bits of the hash are zero.
 const SAMPLED: u64 = 1 << (64 - crate::fingerprint::Fingerprint::BASE_LEVEL as u32);
 
 /// Returns the hash of a word after up to 16 more letters; `before` is the hash of the letters
@@ -180,7 +181,7 @@ impl ShingleChain {
     }
 }
 
-/// Returns the polynomials of two consecutive runs of words. The second run has `words` words.
+/// Returns the polynomials of all words of two consecutive runs. The second run has `words` words.
 pub fn name_of_both(before: [u64; 2], behind: [u64; 2], words: u64) -> [u64; 2] {
     std::array::from_fn(|k| {
         let moved = before[k].wrapping_mul(power(OF_ALL[k], words));

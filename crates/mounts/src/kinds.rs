@@ -22,8 +22,8 @@ pub enum FsClass {
 /// The `f_type` of FUSE: `FUSE_SUPER_MAGIC` in the kernel.
 const FUSE_MAGIC: u32 = 0x6573_5546;
 
-/// The `f_type`s of pseudo file systems, from `include/uapi/linux/magic.h` and the sources of the
-/// file systems that define their own.
+/// The `f_type`s of pseudo file systems, from `include/uapi/linux/magic.h`. Those that are not in
+/// this header are from the sources of their file systems.
 const PSEUDO_MAGICS: &[u32] = &[
     0x0000_9fa0, // proc
     0x6265_6572, // sysfs

@@ -50,9 +50,9 @@ impl Mount {
 
 /// Returns the class of the file system that holds an open file or directory.
 ///
-/// The `f_type` that the file system reports decides (`fstatfs`). A disk that a process serves
-/// (`fuseblk`) reports the `f_type` of FUSE, so for FUSE the type in the mount table decides. If
-/// the mount is not in the table, the class is [`FsClass::Fuse`].
+/// The class depends on the `f_type` that the file system reports (`fstatfs`). But a disk that a
+/// process serves (`fuseblk`) also reports the `f_type` of FUSE. So for FUSE, the class depends on
+/// the type in the mount table. If the mount is not in the table, the class is [`FsClass::Fuse`].
 pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
     let class = kinds::class_of_magic(rustix::fs::fstatfs(fd)?.f_type as u32);
     if class != FsClass::Fuse {

@@ -102,8 +102,8 @@ impl LiveTable {
 
     /// Returns the current table.
     pub fn current(&self) -> Arc<MountTable> {
-        // The lock is taken before `poll`, which reports a change only once. So the thread that
-        // gets the report updates the table before another thread can read the old table.
+        // The lock is taken before `poll`, which reports each change once. So the thread that gets
+        // the report updates the table before another thread can read the old table.
         let mut current = self.current.lock();
         let mut fds = [PollFd::new(&self.changes, PollFlags::PRI)];
         let at_once = Timespec {

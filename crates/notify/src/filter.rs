@@ -12,8 +12,8 @@ pub struct Filter {
     /// Accepts only changes below one of these folders. If the list is empty, all changes are
     /// accepted.
     pub roots: Vec<PathBuf>,
-    /// Accepts only alerts whose greater containment is at least this value. A copied tree has no
-    /// containment, so it is always accepted.
+    /// Accepts only alerts in which the greater of the two containments is at least this value. A
+    /// copied tree has no containment, so it is always accepted.
     pub min: Option<Fraction>,
     /// Accepts only alerts of these kinds; `None` accepts all kinds.
     pub kinds: Option<Vec<AlertWord>>,
@@ -23,8 +23,8 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Returns whether the alert passes. A summary is checked only against `roots`, because some of
-    /// the alerts that it counts might meet the other conditions.
+    /// Returns whether the filter accepts the alert. A summary is checked only against `roots`,
+    /// because some of the alerts that it counts might meet the other conditions.
     pub fn accepts(&self, row: &AlertRow) -> bool {
         let (a, b) = (row.a.as_path(), row.b.as_path());
         let is_below = |root: &PathBuf| a.starts_with(root);

@@ -21,7 +21,7 @@ pub trait Sink: fmt::Debug + Send {
     ///
     /// # Errors
     ///
-    /// Fails if not all alerts were delivered. All of them are then delivered again later.
+    /// Fails if any of the alerts was not delivered. All of them are then delivered again later.
     fn send(&mut self, news: &News<'_>) -> io::Result<Sent>;
 }
 
@@ -46,7 +46,7 @@ pub enum Sent {
 /// The number of alerts in a delivery, and the frequency of deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// All waiting alerts, at once.
+    /// All waiting alerts together, without delay.
     All,
     /// Single alerts, at most this many in a minute. The other alerts wait for the next minute. If
     /// more alerts than this limit are then waiting, one summary replaces all of them.
@@ -62,7 +62,8 @@ pub enum Pace {
 pub struct Now {
     /// The monotonic clock, for pauses.
     pub at: Instant,
-    /// Seconds since 1970. They determine where a day ends, and are stored as times.
+    /// Seconds since 1970. This clock determines where a day ends, and stored times are from this
+    /// clock.
     pub time: u64,
 }
 
@@ -73,7 +74,7 @@ pub struct Step {
     /// another step.
     pub next: Option<Instant>,
     /// True if a delivery has advanced the place in the log. The caller must store the place before
-    /// the next step. A place that only rejected alerts have advanced need not be stored.
+    /// the next step. If only rejected alerts have advanced the place, it need not be stored.
     pub has_moved: bool,
 }
 

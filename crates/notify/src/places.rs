@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The position of one sink in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The number of the last alert that the sink accepted or its filter rejected.
+    /// The number of the last alert that the sink accepted or that its filter rejected.
     pub after: u64,
     /// The time of the sink's last delivery, in seconds since 1970.
     #[serde(default)]

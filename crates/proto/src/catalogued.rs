@@ -22,7 +22,7 @@ const PREFIX: &[u8] = b"/\0";
 /// The maximum length of a label in bytes.
 pub const LABEL: usize = 64;
 
-/// Returns whether a path can only be that of a file in a catalogue.
+/// Returns whether a path has the form of paths in catalogues. No other path has this form.
 pub fn is_catalogued(path: &Path) -> bool {
     path.as_os_str().as_bytes().starts_with(PREFIX)
 }

@@ -6,10 +6,10 @@
 //! which the hello line arrived.
 //!
 //! Three waits have a time limit: for the connection, for the hello line, and for short requests.
-//! Two kinds of requests have no time limit. Some compute long (`pairs`), and some wait for events
-//! (`sync` without a time-out, `alerts` with `follow`). If the daemon dies, its connections close,
-//! which ends these requests. A request can ask for reports of progress. A daemon that does not
-//! know such reports sends only the answer.
+//! Two kinds of requests have no time limit: those that take long to compute (`pairs`), and those
+//! that wait for events (`sync` without a time-out, `alerts` with `follow`). If the daemon dies,
+//! its connections close, which ends these requests. A request can ask for reports of progress. A
+//! daemon that does not know such reports sends only the answer.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -88,7 +88,7 @@ pub enum ClientError {
     /// The connection ended before the answer was complete.
     #[error("the daemon went away in the middle of its answer")]
     CutOff,
-    /// The request is longer than a line may be.
+    /// The request is longer than the maximum length of a line.
     #[error("the question is too large for the daemon ({limit} bytes); ask with --local")]
     TooLarge {
         /// The maximum length of a line in bytes.
@@ -206,8 +206,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Fails with [`ClientError::Failed`] and [`FailureKind::Timeout`] if that takes longer than
-    /// `timeout`.
+    /// Fails with [`ClientError::Failed`] and [`FailureKind::Timeout`] if the wait takes longer
+    /// than `timeout`.
     pub fn sync(&self, timeout: Option<Duration>, hear: Hear<'_>) -> Result<(), ClientError> {
         let timeout_ms = timeout.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
         // The daemon enforces the time limit. The client has a longer limit, which only detects a
@@ -254,7 +254,8 @@ impl Client {
         self.one(&Request::Import { path, label })
     }
 
-    /// Stops watching a root, or removes a catalogue. Deletes its files from the index.
+    /// Stops watching a root, or removes a catalogue. Deletes the files of this root or catalogue
+    /// from the index.
     pub fn watch_remove(&self, path: PathText) -> Result<(), ClientError> {
         self.order(&Request::WatchRemove { path })
     }
@@ -272,7 +273,7 @@ impl Client {
         })
     }
 
-    /// Returns the alerts after this number. The rows go on until the connection closes.
+    /// Returns the alerts after this number. Rows of new alerts follow until the connection closes.
     pub fn follow_alerts(&self, after: u64) -> Result<Rows<AlertRow>, ClientError> {
         let follow = true;
         self.stream(&Request::Alerts { follow, after }, None)
@@ -502,7 +503,7 @@ impl<R: DeserializeOwned> Rows<R> {
         })
     }
 
-    /// Returns the header, which holds for all rows.
+    /// Returns the header, which applies to all rows.
     pub fn header(&self) -> Header {
         self.header.clone()
     }

@@ -8,14 +8,14 @@ pub fn now() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
-/// Returns the latest date that counts, in seconds since 1970. It is one day from now, because
-/// clocks and time zones differ by up to a day. A later date is in the future, so it is treated as
-/// unknown.
+/// Returns the latest date that counts as past, in seconds since 1970. It is one day from now,
+/// because clocks and time zones differ by up to a day. A later date is in the future, so it is
+/// treated as unknown.
 pub fn latest_date() -> i64 {
     i64::try_from(now()).map_or(i64::MAX, |now| now.saturating_add(24 * 60 * 60))
 }
 
-/// Returns whether a date counts. Dates up to [`latest_date`] count.
+/// Returns whether a date counts as past: whether it is at most [`latest_date`].
 pub fn is_past(date: &i64) -> bool {
     *date <= latest_date()
 }

@@ -6,9 +6,9 @@
 //! report can be saved, filtered, and printed in any other format after the files are gone. A
 //! printer needs only this type, whether the answer is new or was saved.
 //!
-//! 1. Documents are written by hand, not by a derived `Serialize`. Each row has its own line (see
-//!    [`crate::report`]), totals precede the lists, and errors and the digest are last. `json` and
-//!    `jsonl` go through the lists with the same function, [`Body::lists`].
+//! 1. The code that writes documents is handwritten, not a derived `Serialize`. Each row has its
+//!    own line (see [`crate::report`]), totals precede the lists, and errors and the digest are
+//!    last. `json` and `jsonl` go through the lists with the same function, [`Body::lists`].
 //! 2. A line of `jsonl` must name its list, because `covered` has several lists of rows with the
 //!    same fields. So if a document has more than one list, the first field of a line is `"row"`.
 //! 3. Documents are read by a derived `Deserialize`. Unknown fields are ignored, and fields with a
@@ -234,7 +234,7 @@ struct Tagged<'a, R> {
     fields: &'a R,
 }
 
-/// The totals of a body that has none.
+/// The totals of a body that has only lists. They have no fields.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct NoTotals {}
 
@@ -250,7 +250,7 @@ pub struct CompareParameters {
     pub size_ratio: Fraction,
     /// True if partners with unequal content must have the same suffix.
     pub same_suffix: bool,
-    /// True if equal names decide among partners of equal score.
+    /// True if, among partners of equal score, the one with the same name comes first.
     pub names: bool,
     /// The classes of the rows; empty: all classes.
     pub classes: Vec<CompareClass>,
@@ -325,7 +325,7 @@ pub struct GroupsParameters {
     /// The requested relations of links and sets, if any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relation: Vec<PairRelation>,
-    /// The file whose cluster alone is in the answer; `null`: all clusters.
+    /// The file whose cluster is the only one in the answer; `null`: all clusters.
     pub of: Option<PathText>,
     /// True if the cluster of `of` has all versions that a chain of similar files connects with
     /// that file.

@@ -18,7 +18,7 @@
 //! * [`pattern`]: the meaning of the globs in a request;
 //! * [`places`]: the paths of the socket, the state and the cache, computed from a given
 //!   environment;
-//! * [`clock`]: the present time, and which dates count;
+//! * [`clock`]: the present time, and which dates count as past;
 //! * [`seal`]: the digest at the end of a report.
 //!
 //! Only `client` connects to sockets, only `places` accesses the file system, and only `remote`

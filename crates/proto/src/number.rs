@@ -2,9 +2,9 @@
 //!
 //! A [`Fraction`] is a whole number of millionths, not a float, for three reasons. It is `Eq`,
 //! `Ord` and `Hash`, so rows can be compared exactly. JSON preserves it exactly, so the daemon's
-//! answer and the command's own are the same bytes. And it is rounded *down* only once, by the rule
-//! of [`Score::percent`], when it is made from a score. So a share that prints as `0.699999` is
-//! below `--min 70%` and shows 69 %, in every format and in the overlay.
+//! answer and the command's own are the same bytes. And it is rounded *down* when it is made from a
+//! score, by the rule of [`Score::percent`], and never again. So a share that prints as `0.699999`
+//! is below `--min 70%` and shows 69 %, in every format and in the overlay.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -21,7 +21,8 @@ use serde_json::value::RawValue;
 /// anything but JSON text is not supported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fraction(
-    /// The millionths plus one. So a share takes four bytes. A row has up to eleven shares.
+    /// The number of millionths plus one, so that a share takes only four bytes. A row has up to
+    /// eleven shares.
     Option<NonZeroU32>,
 );
 

@@ -98,7 +98,7 @@ impl From<PathText> for PathBuf {
     }
 }
 
-/// Like a `PathBuf`, it can be used where a `Path` is expected.
+/// Like a `PathBuf`, a [`PathText`] can be used where a `Path` is expected.
 impl Deref for PathText {
     type Target = Path;
 
@@ -193,7 +193,7 @@ pub mod fields {
                     path_entries(path, $text, $b64, serializer)
                 }
 
-                /// Reads the two fields. If they differ, the base64 field decides.
+                /// Reads the two fields. If they differ, the base64 field is used.
                 pub fn deserialize<'de, D: Deserializer<'de>>(
                     deserializer: D,
                 ) -> Result<PathText, D::Error> {
@@ -239,7 +239,7 @@ pub mod fields {
                     path_entries(path, $text, $b64, serializer)
                 }
 
-                /// Reads the two fields. If they differ, the base64 field decides.
+                /// Reads the two fields. If they differ, the base64 field is used.
                 pub fn deserialize<'de, D: Deserializer<'de>>(
                     deserializer: D,
                 ) -> Result<Option<PathText>, D::Error> {

@@ -1,8 +1,8 @@
 //! Interprets the patterns of `--include` and `--exclude`.
 //!
 //! The patterns have the syntax of ignore files: `vendor/` matches at any depth, `/vendor` only at
-//! the top, and `*.c` by the name. Braces are alternatives: `{x,y}` matches `x` and `y`. Two more
-//! rules differ from ignore files, because the user who gave the pattern waits for the answer.
+//! the top, and `*.c` by the name. Braces are alternatives: `{x,y}` matches `x` and `y`. Two rules
+//! are stricter than in ignore files, because the user who gave the pattern waits for the answer.
 //! First, an invalid pattern is refused. In an ignore file, `[a` would be a name with a bracket in
 //! it. Second, a pattern that can match no file (an empty one, or a comment) is refused. An ignore
 //! file skips such a line. If these patterns were accepted, they would match nothing, and the user
@@ -49,7 +49,7 @@ impl Patterns {
         self.admit_entry(below, false)
     }
 
-    /// Does the same as [`Self::admit`] for a folder, which patterns such as `old/` match, too.
+    /// Does the same as [`Self::admit`] for a folder. Patterns such as `old/` match a folder, too.
     pub fn admit_folder(&self, below: &Path) -> bool {
         self.admit_entry(below, true)
     }
@@ -121,7 +121,7 @@ fn set(globs: &[String]) -> Result<Option<Gitignore>, BadPattern> {
     Ok(Some(built))
 }
 
-/// Returns the message of an error without the pattern, and how to write a special character.
+/// Returns the message of an error without the pattern. Adds how to write a special character.
 fn reason(error: ignore::Error) -> String {
     let wrong = match error {
         ignore::Error::Glob { err, .. } => err,

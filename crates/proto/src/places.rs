@@ -1,8 +1,8 @@
 //! Finds the paths of the socket, the view, the state and the cache.
 //!
 //! The daemon and the command must find the same paths, so the rules are only here. They depend on
-//! an [`Env`], which `main` fills in, and on the runtime folder. XDG variables count only if they
-//! are absolute, as the XDG base directory specification demands. A relative path would mean
+//! an [`Env`], which `main` fills in, and on the runtime folder. XDG variables are used only if
+//! they are absolute, as the XDG base directory specification demands. A relative path would mean
 //! another path in each working directory.
 
 use std::ffi::OsString;

@@ -100,7 +100,7 @@ pub struct PairsParameters {
     /// The unit of the measures.
     #[serde(default)]
     pub unit: MeasureUnit,
-    /// True if every two of several identical files have a row.
+    /// True if each pair of several identical files has a row.
     #[serde(default)]
     pub all: bool,
     /// The relations of the rows, if some were requested.
@@ -242,9 +242,9 @@ impl Lists for Writer<'_> {
     }
 }
 
-/// Returns the output of `resemble find FILE --format json` for a file. `answer` is from the entire
-/// index. The result is also the content of the overlay's `.report.json`. If the answer is cut, the
-/// output is the same as with `--top`.
+/// Returns the output of `resemble find FILE --format json` for a file. `answer` must be about the
+/// entire index. The result is also the content of the overlay's `.report.json`. If the answer is
+/// cut, the output is the same as with `--top`.
 pub fn find_json(
     file: &PathText,
     answer: &Answer<FindRow>,

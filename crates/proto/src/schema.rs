@@ -1,4 +1,4 @@
-//! Defines the schemas of types that are serialized by hand: shares, bare paths, relations.
+//! Defines the schemas of types with handwritten serialization: shares, bare paths, relations.
 
 use std::borrow::Cow;
 

@@ -1,10 +1,10 @@
-//! Compares two trees, first without and then with an inventory, and prints the times.
+//! Compares two trees, and prints the time.
 //!
 //!     cargo run --release -p resemble-query --example compare -- A B [CACHE]
 //!
-//! Prints the moved trees, then the rows: class, path of A, path of B, the larger containment,
-//! tab-separated. The totals and times are on standard error. With CACHE, inventories are stored in
-//! that file and used by the second comparison.
+//! Prints the moved trees, then the rows: class, path of A, path of B, the larger containment, and
+//! the number of further partners, tab-separated. The totals and the time are on standard error.
+//! With CACHE, the index of the trees is kept in that file, and the next comparison uses it.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
 use std::io::Write;

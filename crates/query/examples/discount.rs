@@ -2,10 +2,11 @@
 //!
 //! `cargo run --release -p resemble-query --example discount DIR [EVERY]` indexes DIR in memory. It
 //! takes every EVERY-th content and all partners related to it by the raw score. Each pair is
-//! judged by its bytes: the comments at the heads of both files are removed, and the rests are
-//! compared exactly. A pair *has a common text* if a quarter of either rest lies in the other. It
-//! *shares a frame* if less than a twentieth does. For each of these two kinds and several
-//! weightings, prints the share of the pairs that keep a relation (25 %) after the discount.
+//! judged by its bytes: the comments at the heads of both files are removed, and the remaining
+//! parts are compared exactly. A pair *has a common text* if a quarter of either part lies in the
+//! other. It *shares a frame* if less than a twentieth does. For each of these two kinds and
+//! several weightings, prints the share of the pairs that keep a relation (25 %) after the
+//! discount.
 
 #![allow(clippy::print_stdout)]
 
@@ -40,7 +41,8 @@ impl Boilerplate for Known<'_> {
     }
 }
 
-/// The raw score of a pair, and its common pieces, each as (contents that have it, bytes).
+/// The raw score of a pair, and its common pieces. Each piece has the number of contents that have
+/// it, and its bytes.
 struct Pair {
     raw: f64,
     pieces: Vec<(u32, f64)>,

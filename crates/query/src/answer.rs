@@ -1,12 +1,13 @@
-//! The single entry point: turns a request into an answer, for the daemon and the command.
+//! Turns a request into an answer. The daemon and the command have this single entry point.
 //!
 //! The caller provides a [`Context`] and receives the answer row by row ([`Reply`]). The daemon
-//! writes the rows to a socket, the command collects them. Nothing else differs, so the daemon and
-//! the command give the same bytes. A new question needs one arm in [`answer`].
+//! writes the rows to a socket, and the command collects them. Nothing else differs, so the daemon
+//! and the command give the same bytes. A new question needs one arm in [`answer`].
 //!
 //! Two answers about trees without an index are computed elsewhere. Two trees are compared by
-//! reading both at the same time, in half of the time ([`crate::local::LocalIndex::compare`]). Sets
-//! of identical files are found by reading few files ([`crate::local::LocalIndex::identical`]).
+//! reading both at the same time, which takes half as long ([`crate::local::LocalIndex::compare`]).
+//! Sets of identical files are found by reading few files
+//! ([`crate::local::LocalIndex::identical`]).
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -312,8 +313,8 @@ fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, Pa
             if let Some(bytes) = bytes {
                 subject = subject.with_bytes(name.as_path(), bytes);
             }
-            // This process will open the path with its own rights. So a caller who may not see all
-            // files must name a path where they see a file with this content.
+            // This process will open the path with its own rights. So a caller who is not allowed
+            // to see all files must name a path where they see a file with this content.
             if let Some(path) = path
                 && (!snapshot.is_partial() || is_at(snapshot, path.as_path(), &whole)?)
             {
@@ -377,7 +378,7 @@ fn holders(context: &Context<'_>, request: &HoldersRequest) -> Result<Answer<Hol
     find::holders::candidates(&context.snapshot, &digests, own, scope, roots, request.all)
 }
 
-/// Returns the indexed file with this inode. Only a root on the same file system can identify it.
+/// Returns the indexed file with this inode. The file system is identified by a root that is on it.
 fn file_of(context: &Context<'_>, inode: Inode) -> Option<FileId> {
     let mut ids = FsIds::default();
     for root in &context.roots {

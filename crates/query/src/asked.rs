@@ -6,7 +6,7 @@ use resemble_proto::message::Request;
 use resemble_relate::gaps::AskedPlaces;
 
 /// Returns the places of a request. A request that names no place is about the roots. A request
-/// that cannot name a place has none.
+/// that cannot name a place has no places.
 pub fn places_of(request: &Request, roots: &[PathBuf]) -> AskedPlaces {
     let places = match request {
         Request::Find(find) => AskedPlaces::within(&find.options.scope),

@@ -1,5 +1,5 @@
-//! Finds out where files that have left a path are now. It uses the removals that the index
-//! recorded.
+//! Finds the present places of files that were removed from a path. It uses the removals that the
+//! index recorded.
 
 use std::path::PathBuf;
 
@@ -52,7 +52,8 @@ pub(crate) fn departed(
 
 /// Returns the present path of a renamed entry, if it is known. A file whose bytes are unchanged is
 /// left out, because [`places`] finds it. Many programs save a file by renaming a new one to its
-/// name. So another file at the name is the renamed one, too, unless it came from another name.
+/// name. So another file at the new path is also taken as the renamed file, unless the log shows
+/// that this other file was renamed to the path.
 fn renamed(
     snapshot: &Snapshot,
     log: &DepartureLog,

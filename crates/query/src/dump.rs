@@ -24,8 +24,8 @@ pub(crate) use chunks::{chunks, files};
 /// once, with the number of its chunks: `MD5:length*count`.
 pub const LONGEST_RUN: u64 = 4096;
 
-/// Calls `line` with the line of each entry at and below `roots`, without the line feed, until
-/// `line` breaks. Nested roots are dumped once.
+/// Calls `line` with the line of each entry at and below `roots`, without the line feed. Stops when
+/// `line` returns `Break`. Nested roots are dumped once.
 pub fn dump(
     snapshot: &Snapshot,
     roots: &[PathBuf],
@@ -63,11 +63,11 @@ pub(crate) fn unreadable(
 
 type Visit<'a> = dyn FnMut(&Path, &Entry) -> Result<ControlFlow<()>, ReadError> + 'a;
 
-/// Visits everything at and below `roots`, each path once, in the order of raw bytes, until `visit`
-/// breaks.
+/// Visits everything at and below `roots`, each path once, in the order of raw bytes. Stops when
+/// `visit` returns `Break`.
 fn each(snapshot: &Snapshot, roots: &[PathBuf], visit: &mut Visit<'_>) -> Result<(), ReadError> {
-    // Nested roots are removed in path order, where the entries below a root directly follow it. In
-    // the order of raw bytes, other roots may come between them.
+    // Nested roots are removed in path order, where the entries below a root directly follow the
+    // root. In the order of raw bytes, other roots may come between a root and its entries.
     let mut roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
     roots.sort();
     roots.dedup_by(|next, kept| next.starts_with(kept));

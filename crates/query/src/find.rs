@@ -5,8 +5,8 @@
 //!    bytes. For other files and standard input, the request has the digest.
 //! 2. **Nomination** by posting lists (`evidence`).
 //! 3. **A cheap bound.** A nominee is dropped if its common pieces cannot reach the threshold under
-//!    any distribution of edits. Its signature need not be read. Thousands of files share a phrase;
-//!    few share most of a file.
+//!    any distribution of edits. Then its signature is not read. Thousands of files share a phrase,
+//!    but few share most of a file.
 //! 4. **Estimates** from both full signatures determine the order in which nominees are measured.
 //! 5. **Proof** (`prover`): the measures are those of the contents themselves, read now. Pairs
 //!    beyond the budget of the question keep their estimate.
@@ -72,13 +72,13 @@ pub struct Similar {
     pub layer: Layer,
     /// The unit of the measures.
     pub unit: Unit,
-    /// True if the measures are estimates, false if they were made on the contents.
+    /// True if the measures are estimates, false if they were measured on the contents.
     pub is_estimate: bool,
     /// The measures of the pair, in which the subject is `a`.
     pub measures: Measures,
     /// The score after the discount for common text. A listing of the overlay has none.
     pub discount: Discount,
-    /// The rarity of the shared pieces; `None` if none of them is common.
+    /// The rarity of the shared pieces; `None` if none of these pieces is in many contents.
     pub rarity: Option<Rarity>,
     /// The range that contains the true measures in 19 cases of 20, if these are estimates of two
     /// contents.
@@ -167,7 +167,7 @@ pub fn find(
     }
     // A question that names no files reports its scope only if the answer is empty.
     answer.header.looked = match looked {
-        // The totals are only reported to callers who may see everything.
+        // The totals are reported only to callers who are allowed to see everything.
         None if answer.rows.is_empty() && !snapshot.is_partial() => {
             Some(scope::everything(snapshot)?)
         }
@@ -204,8 +204,8 @@ pub fn listing(
 enum Wanted {
     /// Rows with all their fields.
     Everything,
-    /// Rows without discounts, and only as many as a listing of the overlay has. Files that only
-    /// catalogues have get no row.
+    /// Rows without discounts, and only as many as a listing of the overlay has. There are no rows
+    /// for files that are only in catalogues.
     Listed,
 }
 
@@ -355,7 +355,7 @@ pub(crate) fn holders(
     Ok(paths)
 }
 
-/// Returns the first of [`holders`].
+/// Returns the first file that [`holders`] returns.
 fn first_holder(
     snapshot: &Snapshot,
     content: ContentId,

@@ -1,10 +1,10 @@
 //! `resemble-query`: one function for each question, over a snapshot of the index.
 //!
-//! * one module for each question, with a function that takes a snapshot and builds an answer of
-//!   `resemble-proto`. The daemon and the command line call the same functions. Relations and
-//!   measures are those of `resemble-relate`;
-//! * two questions are answered by `resemble-trees`: `compare` and `covered`;
-//! * [`local`]: the index of a command without a daemon.
+//! * There is one module for each question, with a function that takes a snapshot and builds an
+//!   answer of `resemble-proto`. The daemon and the command line call the same functions. Relations
+//!   and measures are those of `resemble-relate`.
+//! * Two questions are answered by `resemble-trees`: `compare` and `covered`.
+//! * [`local`] has the index of a command without a daemon.
 #![forbid(unsafe_code)]
 
 pub mod answer;

@@ -1,15 +1,16 @@
 //! The index of a command without a daemon. It caches the files of earlier questions.
 //!
 //! Every named path is checked again before an answer, so the answer is as reliable as a daemon's.
-//! The cache saves reading files whose `stat` has not changed. It affects only time:
+//! The cache saves reading files whose `stat` has not changed. It affects only how long an answer
+//! takes:
 //!
-//! 1. A cache in use by another command, or on a full disk, is not used. The index is made in
-//!    memory for this one question.
-//! 2. A cache that cannot be opened, or another file in its place, is set aside. A new cache
-//!    replaces it.
-//! 3. Any question may find damage. Then its answer is worthless, even if it is not an error.
-//!    [`LocalIndex::is_damaged`] reports that, and [`LocalIndex::begin_anew`] replaces the cache
-//!    and checks everything again. The question is then asked once more.
+//! 1. If another command uses the cache, or its disk is full, the cache is not used. The index is
+//!    made in memory for this one question.
+//! 2. If the cache cannot be opened, or if its path has another file, that file is set aside. A new
+//!    cache replaces it.
+//! 3. Any question may find damage in the cache. Then its answer is worthless, even if no error is
+//!    reported. [`LocalIndex::is_damaged`] reports that, and [`LocalIndex::begin_anew`] replaces
+//!    the cache and checks everything again. The question is then asked once more.
 //!
 //! [`LocalIndex::take_note`] returns the reason why the cache was not used or was replaced.
 
@@ -53,15 +54,15 @@ use resemble_relate::renditions;
 pub struct LocalOptions {
     /// The cache file. If it is `None`, the index is in memory.
     pub cache: Option<PathBuf>,
-    /// The size in bytes above which a cache file is replaced by a new one.
+    /// The size in bytes above which a cache file is replaced by a new file.
     pub cache_bytes: u64,
     /// Parameters of chunking and sampling.
     pub params: Params,
     /// The folder of imported catalogues: see [`resemble_catalogue`].
     pub catalogues: Option<PathBuf>,
-    /// Further folders of our own. Their files never take part in a question.
+    /// Other folders that belong to this program. Their files never take part in a question.
     pub own: Vec<PathBuf>,
-    /// The reader that takes documents and archives apart. Without it files are compared by their
+    /// The reader that takes documents and archives apart. Without it, files are compared by their
     /// bytes only.
     pub part_reader: Option<Arc<dyn PartReader>>,
 }
@@ -75,19 +76,19 @@ impl LocalOptions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocalError {
-    /// Not even an index in memory can be made.
+    /// The index cannot be opened, and an index in memory cannot be made, either.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The index cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The files could not be brought into the index.
+    /// The files could not be added to the index.
     #[error(transparent)]
     Ingest(#[from] IngestError),
     /// The question could not be answered.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// A catalogue that was named cannot be used.
+    /// A catalogue in the question cannot be used.
     #[error(transparent)]
     Catalogue(#[from] CatalogueError),
     /// A named path does not exist or cannot be checked.
@@ -131,7 +132,8 @@ impl LocalIndex {
         })
     }
 
-    /// Returns whether the cache exceeded its limit and was begun anew: every file is read again.
+    /// Returns whether the cache exceeded its limit and was replaced. Then every file is read
+    /// again.
     pub const fn is_outgrown(&self) -> bool {
         self.outgrown
     }
@@ -141,13 +143,13 @@ impl LocalIndex {
         self.note.take()
     }
 
-    /// Returns whether damage was found in the cache. Answers that were given since it was opened
-    /// may be wrong.
+    /// Returns whether damage was found in the cache. Answers that were given since the cache was
+    /// opened may be wrong.
     pub fn is_damaged(&self) -> bool {
         self.index().damage().is_some()
     }
 
-    /// Replaces a damaged cache, and brings it in line with all paths that were checked before.
+    /// Replaces a damaged cache, and scans all paths again that were checked before.
     pub fn begin_anew(&mut self, observer: &mut dyn Observer) -> Result<Report, LocalError> {
         self.replace_cache()?;
         let paths = std::mem::take(&mut self.looked_at);
@@ -195,7 +197,7 @@ impl LocalIndex {
         Ok(report)
     }
 
-    /// Scans live files first, so that their contents are stored as live ones. The contents of
+    /// Scans live files first, so that their contents are stored as live contents. The contents of
     /// catalogues are added afterwards.
     fn look(
         &mut self,
@@ -255,8 +257,8 @@ impl LocalIndex {
     }
 
     /// Removes what the index has below directories that could not be listed now. A daemon keeps
-    /// such entries until it can list the directory. No later check would correct the answer of a
-    /// command.
+    /// such entries until it can list the directory. A command makes no later check that would
+    /// correct its answer.
     fn drop_unlisted(&mut self, trees: &[PathBuf], report: &Report) -> Result<(), LocalError> {
         let snapshot = self.snapshot_without_lists()?;
         let unlisted = snapshot.unlisted_within(trees)?.into_iter();
@@ -322,9 +324,9 @@ impl LocalIndex {
         paths.iter().all(is_known)
     }
 
-    /// Returns whether the index is the fastest way to compare these trees. It must know both
-    /// trees. Inventories that earlier comparisons left of both trees are faster, unless a tree is
-    /// in a catalogue.
+    /// Returns whether the index is the fastest way to compare these trees. The index must know
+    /// both trees. If earlier comparisons stored inventories of both trees, the inventories are
+    /// faster, unless a tree is in a catalogue.
     pub fn prefers_index(&self, trees: &[PathBuf; 2]) -> bool {
         let tree_cache = self.tree_cache();
         let has = |tree: &PathBuf| tree_cache.has(tree).unwrap_or(false);
@@ -344,7 +346,8 @@ impl LocalIndex {
 
     /// Records that the index has been brought in line with these trees.
     fn remember(&self, trees: &[PathBuf]) -> Result<(), LocalError> {
-        /// The maximum number of trees that are kept. A further tree is read once more.
+        /// The maximum number of trees that are kept. A tree that is not kept is read again for its
+        /// next question.
         const MOST: usize = 256;
         let mut known = known_trees(&self.snapshot_without_lists()?);
         let before = known.len();
@@ -367,8 +370,8 @@ impl LocalIndex {
         Ok(())
     }
 
-    /// Compares two trees as they are now, without an index. They are scanned for this one
-    /// question, and inventories of them are cached for the next one.
+    /// Compares two trees as they are now, without an index. They are scanned for this question,
+    /// and inventories of them are cached for the next question.
     pub fn compare(
         &mut self,
         request: &CompareRequest,
@@ -379,8 +382,8 @@ impl LocalIndex {
         Ok(self.tree_cache().compare(request, templates, observer)?)
     }
 
-    /// Finds out whether every file of a directory has an equal one under the only root of the
-    /// request, without an index. Returns `None` if the request has several roots.
+    /// Finds out, without an index, whether every file of a directory has an equal file below the
+    /// only root of the request. Returns `None` if the request has several roots.
     pub fn covered(
         &mut self,
         request: &CoveredRequest,
@@ -409,7 +412,7 @@ impl LocalIndex {
         Ok(groups::direct::identical(request, terms, observer)?)
     }
 
-    /// Returns the paths of the last scan, except paths that lie in another of these paths.
+    /// Returns the paths of the last scan, except those that lie below another one.
     pub fn roots(&self) -> Vec<PathBuf> {
         let roots = self.ingest.options().roots.iter();
         roots.map(|root| root.path.clone()).collect()
@@ -435,7 +438,7 @@ impl LocalIndex {
     }
 
     /// Returns a snapshot for callers that need neither posting lists nor boilerplate. After a
-    /// first scan of large trees it saves merging all lists.
+    /// first scan of large trees, such a snapshot is faster, because the lists need not be merged.
     pub fn snapshot_without_lists(&self) -> Result<Snapshot, ReadError> {
         self.index().snapshot()
     }
@@ -452,10 +455,9 @@ impl LocalIndex {
     /// Removes catalogues from the cache, stores measurements in it, and closes it. Compacts it
     /// after many writes. No snapshot may be alive.
     ///
-    /// Everything else was made durable before this. A failure here only costs time at the next
-    /// question.
+    /// Everything else is already durable. If this fails, only the next question takes longer.
     pub fn close(self) {
-        /// Fewer changes than this are not worth compacting for.
+        /// After fewer changes than this, the cache is not compacted.
         const MANY: u64 = 1000;
         if self.is_damaged() {
             if let Err(error) = self.index().set_aside() {
@@ -485,7 +487,7 @@ impl LocalIndex {
     }
 }
 
-/// Comparisons of known trees store their findings beside the inventories of trees.
+/// Comparisons of known trees store their findings in the same place as the inventories of trees.
 impl FindingsCache for LocalIndex {
     fn get(&self, name: &str) -> Option<Arc<[u8]>> {
         self.tree_cache().get(name)
@@ -496,8 +498,8 @@ impl FindingsCache for LocalIndex {
     }
 }
 
-/// Returns the options with which files are read. Only our own folders are left out. A `stat` that
-/// is too young is not trusted, since no event will report a later change.
+/// Returns the options with which files are read. Only our own folders are left out. If a file has
+/// only just changed, its `stat` is not trusted, because no event will report a later change.
 fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOptions {
     let cache = options.cache.as_deref().and_then(Path::parent);
     let own = options.own.iter().map(PathBuf::as_path).chain(cache);
@@ -515,8 +517,8 @@ fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOption
     }
 }
 
-/// Returns the folder as a scan sees it: absolute and without symbolic links, if it exists. A
-/// relative path would exclude everything, since every path begins with the empty path.
+/// Returns the folder as a scan sees it: absolute and without symbolic links, if it exists. An
+/// empty relative path would exclude everything, because every path begins with it.
 fn real(folder: &Path) -> Option<PathBuf> {
     let here = Path::new(".");
     let folder = if folder.as_os_str().is_empty() {
@@ -534,7 +536,8 @@ fn real(folder: &Path) -> Option<PathBuf> {
     Some(met.unwrap_or(absolute))
 }
 
-/// The record that lists the trees with which the index was brought in line, separated by NUL.
+/// The name of the record that lists the trees with which the index was brought in line. NUL
+/// separates the trees.
 const TREES: &str = "local.trees";
 
 fn known_trees(snapshot: &Snapshot) -> Vec<PathBuf> {

@@ -1,16 +1,18 @@
-//! `pairs`: lists every pair of files with something in common, however little.
+//! `pairs`: lists every pair of files that have something in common, even if it is little.
 //!
-//! The question is made for scripts and for scoring: no threshold applies unless one is given.
+//! The question is made for scripts and for scoring. So no threshold applies unless the user gives
+//! one.
 //!
 //! 1. Each text is read once (`prove::texts`). Texts with enough common shingles are compared.
-//!    Their real common content decides whether there is a row, and determines its score. Data is
-//!    read as well: a text and data are paired by their words, and their measures count bytes.
-//! 2. All other contents, and texts beyond the memory, are nominated by the index (`candidates`):
-//!    by one common chunk or two fingerprints. Contents that are not texts must share more than
-//!    unrelated ones do (`nominate::kinship`). Families of near-copies (`nominate::families`) count
-//!    once here as well. Families of more than 1,000 contents are connected by their leaders and by
-//!    neighbours. The nominated pairs are then read, the best estimates first (`prove::many`).
-//!    Pairs beyond the budget keep their estimate and are marked.
+//!    Their common content, not an estimate, decides whether the pair has a row, and determines the
+//!    score. Data is read as well. A text and data are paired by their words, and their measures
+//!    count bytes.
+//! 2. All other contents, and texts that do not fit into memory, are nominated by the index
+//!    (`candidates`): by one common chunk or two fingerprints. Contents that are not texts must
+//!    share more than unrelated contents do (`nominate::kinship`). Here, too, a family of
+//!    near-copies (`nominate::families`) counts once. Families of more than 1,000 contents are
+//!    connected by their leaders and by neighbours. The nominated pairs are then read, the best
+//!    estimates first (`prove::many`). Pairs beyond the budget keep their estimates and are marked.
 //! 3. The contents include the renditions of files (`renditions`). If two files are matched in
 //!    several ways, the best match is their row (`ways`).
 
@@ -52,7 +54,7 @@ type PairMatch = ((ContentId, ContentId), Match);
 
 /// Calls `take` with the pairs of the files in the request's scope, best first. `part_reader`
 /// extracts documents again, so that their common text is measured; without one it is estimated.
-/// Each row is made when the iterator reaches it, since there may be very many.
+/// Each row is made when the iterator reaches it, because there may be very many rows.
 pub fn pairs_to<R>(
     snapshot: &Snapshot,
     request: &PairsRequest,
@@ -76,13 +78,14 @@ pub fn pairs_to<R>(
     let limit = snapshot.boilerplate_limit();
     let (mut kept, wanted, mut stated) = keep(reader)?;
     if !request.text {
-        // No document is read, but the index may know dates of documents from another question.
+        // This question reads no document, but the index may know dates of documents from another
+        // question.
         stated.clear();
     }
     let among = texts_among(request, reader, &wanted)?;
     let mut texts = Texts::read(reader, &among, !request.text, limit)?;
-    // If a template's shingles are not known, the beginning of its last chunk stays in all
-    // payloads. Then only the samples show which words lie outside of the template.
+    // If the shingles of a template are not known, the beginning of the template's last chunk stays
+    // in all payloads. Then only the samples show which words lie outside the template.
     let outside_templates: Vec<HashSet<u64>> = if snapshot.templates().are_all_in_words() {
         Vec::new()
     } else {
@@ -114,7 +117,7 @@ pub fn pairs_to<R>(
     let were_read: Vec<bool> = (0..block.kept.len())
         .map(|place| texts.has(place))
         .collect();
-    // All texts together take most of a question's memory, and are no longer needed.
+    // The texts take most of a question's memory, and are no longer needed.
     drop(texts);
     let prover = PairProver::new(reader, None).asked(request.unit.into());
     let budget = match request {
@@ -161,8 +164,8 @@ pub fn pairs_to<R>(
     Ok(take(answer.header, &mut rows, answer.errors))
 }
 
-/// Returns the pairs of the drafts, with their measures or else their estimates. Also returns the
-/// pairs of files with equal contents.
+/// Returns the pairs of the drafts, with their measures. A pair that was not measured has an
+/// estimate. Also returns the pairs of files with equal contents.
 fn of_drafts(
     question: &Question<'_>,
     (block, were_read): (&PostingBlock, &[bool]),
@@ -172,7 +175,7 @@ fn of_drafts(
     let snapshot = question.snapshot;
     let mut pairs = WorkerPairs::default();
     // The block has only some samples of a text that was read. If the pair was not measured, its
-    // estimate needs all of them.
+    // estimate needs all samples.
     let whole = |place: usize, is_measured: bool| {
         let kept = &block.kept[place];
         if is_measured || !were_read[place] {
@@ -201,8 +204,8 @@ fn files_of(scoped: &ScopedFiles, contents: impl Iterator<Item = ContentId>) -> 
 }
 
 /// Returns the contents that can be compared: those of the files in scope, and their renditions.
-/// They are in the order of the first path that leads to each content. So nothing depends on when a
-/// file was read. Empty files are left out. Also returns the dates that documents state.
+/// They are in the order of the first path that leads to each content. So the order does not depend
+/// on when a file was read. Empty files are left out. Also returns the dates that documents state.
 fn keep(
     reader: ContentReader<'_>,
 ) -> Result<(Vec<StoredSketch>, Vec<WantedOfKind>, StatedDates), AskError> {
@@ -244,10 +247,10 @@ fn keep(
     named("reading the index", || in_a_step(count, read))
 }
 
-/// Returns, by place, the texts that are read at once. None are read if only estimates are
-/// requested, or if the texts do not fit into memory and the question is not exact. Data is added
-/// if it fits, too. Texts in other encodings are included unless a reader of documents has already
-/// converted them.
+/// Returns, by place, the texts that are read into memory together. No text is read if only
+/// estimates are requested, or if the question is not exact and the texts do not fit into memory.
+/// If data fits as well, it is added. Texts in other encodings are included unless a reader of
+/// documents has already converted them.
 fn texts_among(
     request: &PairsRequest,
     reader: ContentReader<'_>,

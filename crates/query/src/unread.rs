@@ -2,8 +2,8 @@
 //!
 //! 1. Questions about bytes (`covered`, `dump`, `--no-text`, identical files) name no documents.
 //!    Nor does a comparison of two trees with the same contents.
-//! 2. Few contents have skipped parts, so all of them are checked against a scope. If the scope is
-//!    everything, only the first `DOCUMENTS` are looked up.
+//! 2. Few contents have skipped parts, so each of these is checked against the scope. If the scope
+//!    is the whole index, only the first `DOCUMENTS` contents are looked up.
 //! 3. At most `DOCUMENTS` documents are named in one answer. The others are only counted.
 
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub fn of_request(snapshot: &Snapshot, request: &Request) -> Result<Vec<SoftErro
     }
 }
 
-/// Returns the incomplete documents of the scope, and the subject if it is incomplete, too.
+/// Returns the incomplete documents of the scope. If the subject is incomplete, returns it, too.
 fn of_find(snapshot: &Snapshot, find: &FindRequest) -> Result<Vec<SoftError>, AskError> {
     let scope = &find.options.scope;
     // Documents of the whole index are reported only to callers who may see everything.
@@ -75,8 +75,8 @@ fn of_find(snapshot: &Snapshot, find: &FindRequest) -> Result<Vec<SoftError>, As
     Ok(errors)
 }
 
-/// Returns the errors of the incomplete documents in a scope whose contents pass `is_read`, by
-/// path.
+/// Returns the errors of the incomplete documents in a scope, by path. Documents whose contents do
+/// not pass `is_read` are left out.
 fn within(
     snapshot: &Snapshot,
     scope: &Scope,
@@ -94,7 +94,8 @@ fn within(
     let mut contents = snapshot.contents_with_skipped()?;
     let mut more = 0;
     if scope.within.is_empty() {
-        // The scope is everything, so only the first documents are looked up; `status` counts all.
+        // The scope is the whole index, so only the first documents are looked up; `status` counts
+        // all.
         more = contents.len().saturating_sub(DOCUMENTS);
         contents.truncate(DOCUMENTS);
     }

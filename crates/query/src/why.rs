@@ -12,9 +12,9 @@
 //!              └► explain  a few lines of text, for the overlay
 //! ```
 //!
-//! * **Shared is what the measures count**: runs of at least 64 bytes that the other file has too.
-//!   So the differing bytes of a are exactly what `a_in_b` lacks, and those of b what `b_in_a`
-//!   lacks. A word that happens to occur in both texts is not shared.
+//! * **The shared ranges are what the measures count**: runs of at least 64 bytes that the other
+//!   file has, too. So the differing bytes of a are exactly what `a_in_b` lacks, and those of b
+//!   what `b_in_a` lacks. A word that happens to occur in both texts is not shared.
 //! * **In two tables, common rows are shared, too**, in addition to the runs (`tables`). The
 //!   measures of tables count rows, in any order.
 //! * **Documents are compared by their texts**, if these can be extracted, and a compressed file by
@@ -72,8 +72,8 @@ use resemble_relate::prove::members::{HeldContent, held_by};
 use resemble_relate::prove::read::{LARGEST_READ, bytes_of};
 use tables::TableRows;
 
-/// Documents are shown by sentences instead of lines if that raises the share by at least this
-/// much.
+/// Documents are shown by sentences instead of lines if that increases the common share by at least
+/// this much.
 const WORTH_NEW_LINES: f64 = 0.02;
 
 /// The maximum number of differing numbers that are named.
@@ -89,7 +89,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares two contents in memory, measured in `unit` if they are texts.
+    /// Compares two contents in memory. Texts are measured in `unit`.
     pub fn of_bytes(a: Vec<u8>, b: Vec<u8>, templates: &Templates, unit: Unit) -> Self {
         let mut shared = by_bytes(&a, &b);
         let kind = ContentKind::of_whole(&a);
@@ -119,8 +119,8 @@ impl Comparison {
 
     /// Compares the texts of two files. If the texts are equal, the files may still differ.
     ///
-    /// Line ends depend on the writer or the reader of the files. If they hide common content, both
-    /// texts are broken into one line per sentence.
+    /// Line ends depend on the program that wrote the file or the one that extracted its text. If
+    /// different line ends hide common content, both texts are broken into one line per sentence.
     fn of_texts(a: Vec<u8>, b: Vec<u8>, templates: &Templates) -> Self {
         let mut comparison = Self::of_bytes(a, b, templates, Unit::Words);
         let share = |comparison: &Self| comparison.shared.measures.containment();
@@ -133,8 +133,7 @@ impl Comparison {
             let gain =
                 share(&anew).map_or(0.0, Score::get) - share(&comparison).map_or(0.0, Score::get);
             if anew.shared.identical || gain >= WORTH_NEW_LINES {
-                // The relation and the measures in words are those of the original texts, however
-                // the pair is shown.
+                // The relation and the measures in words are always those of the original texts.
                 let said = comparison.shared;
                 comparison = anew;
                 let shared = &mut comparison.shared;
@@ -146,9 +145,9 @@ impl Comparison {
         comparison
     }
 
-    /// Marks the comparison as one of renditions: if they are equal, the files may still differ.
-    /// With `is_made` (extracted text), equal texts of few words have neither a relation nor
-    /// measures.
+    /// Marks the comparison as one of renditions: even if they are equal, the files may differ.
+    /// `is_made` is true for extracted texts. Then equal texts of few words have neither a relation
+    /// nor measures.
     fn of_stand_ins(mut self, is_made: bool) -> Self {
         let shared = &mut self.shared;
         shared.layer = Layer::Text;
@@ -191,14 +190,14 @@ impl Comparison {
     }
 
     /// Returns only the shared ranges, with their content. Each row has a line of a and the same
-    /// line of b. A long range shows only [`ViewOptions::context`] rows at each end; its middle is
-    /// folded.
+    /// line of b. Of a long range, only [`ViewOptions::context`] rows at each end are shown; its
+    /// middle is folded.
     pub fn matches(&self, options: &ViewOptions) -> View {
         columns::matches(self, options)
     }
 }
 
-/// Returns the words of a text with one blank between them, and a line end after each sentence.
+/// Returns the words of a text, separated by one blank, with a line end after each sentence.
 fn by_sentences(text: &[u8]) -> Vec<u8> {
     let mut lines = Vec::with_capacity(text.len());
     let mut words = text
@@ -356,7 +355,7 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
         };
         (whole(sizes.0), Vec::new(), found)
     } else {
-        // These three passes over both files are independent, so they run at the same time.
+        // The passes over both files are independent, so they run at the same time.
         let (of_a, (of_b, found)) = both(
             || runs::common_runs(a, b),
             || both(|| runs::common_runs(b, a), || proof::Proven::of_bytes(a, b)),
@@ -395,7 +394,7 @@ fn tables_of<'t>(a: &'t [u8], b: &'t [u8]) -> Option<(TableRows<'t>, TableRows<'
     TableRows::of(a).zip(TableRows::of(b))
 }
 
-/// Returns the only common run of two equal files, which is the whole file. Empty files have none.
+/// Returns the only common run of two equal files: the whole file. Empty files have no common run.
 fn whole(size: ByteLen) -> Vec<CommonRun> {
     let all = 0..size.0;
     let run = CommonRun {
@@ -482,12 +481,12 @@ impl FoundRuns {
     }
 }
 
-/// Returns the common chunks, with neighbours joined. A chunk of a is matched with the chunk of b
-/// that continues the previous range, if they are equal. Otherwise it is matched with its first
+/// Returns the common chunks, with neighbours joined. If the chunk of b after the previous range is
+/// equal to a chunk of a, the two are matched. Otherwise the chunk of a is matched with its first
 /// occurrence in b. If a chunk repeats itself more often in a than in b, the surplus is dropped.
-/// Padding (all bytes equal) is no evidence and is never returned.
+/// Padding (all bytes equal) is not evidence and is never returned.
 fn by_chunks(a: &ChunkList, b: &ChunkList) -> Vec<CommonRun> {
-    /// A chunk, and how often it repeats itself.
+    /// A chunk, and the number of its repetitions.
     type Repeated = ((ChunkHash, u32), u64);
     let mut first: HashMap<(ChunkHash, u32), (u64, u64)> = HashMap::new();
     let mut at_place: HashMap<u64, Repeated> = HashMap::new();

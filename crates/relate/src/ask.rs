@@ -47,7 +47,7 @@ pub enum AskError {
         /// The path in the form in which people write it.
         path: PathBuf,
     },
-    /// Data that exceed the memory limit cannot be written to a disk.
+    /// The disk cannot take the data that exceed the memory limit.
     #[error(
         "cannot put what does not fit into memory into {}: {}; free some space there, name another \
          folder (TMPDIR), or give more memory (--memory)",
@@ -63,13 +63,13 @@ pub enum AskError {
     /// A pattern of `--include` or `--exclude` is invalid.
     #[error(transparent)]
     Pattern(#[from] BadPattern),
-    /// The candidate pairs of an external engine cannot be used.
+    /// The candidate pairs that an external engine found cannot be used.
     #[error(transparent)]
     Given(#[from] ExternalError),
 }
 
 impl AskError {
-    /// Returns whether the error means that a file no longer exists.
+    /// Returns whether the reason for the error is that a file no longer exists.
     pub fn means_vanished(&self) -> bool {
         let Self::Unreadable { source, .. } = self else {
             return false;

@@ -1,5 +1,5 @@
 //! Finds families of near-copies. The indexed data decides about most pairs, so few contents are
-//! read. Also selects two of several identical files, which represent all of them.
+//! read. Also selects two of several identical files to represent all of them.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use crate::prove::many::PairProver;
 use crate::scope::ScopedFile;
 
 /// Returns the families of contents by their indexed data. If that data does not decide about a
-/// pair, both contents are read, provided that there is a `prover`.
+/// pair, and there is a `prover`, both contents are read.
 pub fn families(
     kept: &[StoredSketch],
     snapshot: &Snapshot,
@@ -28,8 +28,8 @@ pub fn families(
     })
 }
 
-/// Reads two contents and returns whether they are near-copies. An unreadable content is no
-/// near-copy.
+/// Reads two contents and returns whether they are near-copies. A content that cannot be read is
+/// not a near-copy.
 pub(crate) fn are_near(
     prover: &PairProver<'_>,
     a: ContentId,
@@ -43,7 +43,8 @@ pub(crate) fn are_near(
     Ok(proven.is_some_and(|proven| are_near_copies(&proven.measures)))
 }
 
-/// Like [`families`], but `are_near` decides about the contents at two places of `kept`.
+/// Does the same as [`families`], but `are_near` decides about the contents at two places of
+/// `kept`.
 pub(crate) fn families_by(
     kept: &[StoredSketch],
     stop: &StopFlag,
@@ -62,8 +63,8 @@ pub(crate) fn families_by(
     Families::of(&names, FREE, &copies)
 }
 
-/// Marks, in each member of a large family, the pieces that the leader has. A member nominates no
-/// content by these pieces.
+/// In each member of a large family, marks the pieces that the leader has, too. A member nominates
+/// no content by these pieces.
 pub fn leave_to_leaders(kept: &mut [StoredSketch], families: &Families, large: &[(u32, Vec<u32>)]) {
     for (_, members) in large {
         for &place in members {
@@ -87,8 +88,8 @@ pub fn held_together(large: &[(u32, Vec<u32>)]) -> impl Iterator<Item = (usize, 
     })
 }
 
-/// The contents among which families are searched, and the function that decides about doubtful
-/// pairs.
+/// The contents among which families are searched, and the function that decides about pairs if the
+/// indexed data does not.
 struct KeptCopies<'a> {
     kept: &'a [StoredSketch],
     stop: &'a StopFlag,
@@ -109,7 +110,7 @@ impl NearCopies for KeptCopies<'_> {
 }
 
 /// Returns the two of these files whose paths have the longest common ending. If the files are
-/// copies in two versions of a tree, these two are mostly the same file in both versions.
+/// copies in two versions of a tree, these two files are usually one file in its two versions.
 pub fn named_alike<'a>(files: &[&'a ScopedFile]) -> Option<(&'a ScopedFile, &'a ScopedFile)> {
     let ending = |file: &&'a ScopedFile| {
         let names = file.path.components().rev();

@@ -1,4 +1,4 @@
-//! Stores what a question found out, so that a repeated question need not find it again.
+//! Stores the findings of a question, so that a repeated question need not compute them again.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;

@@ -1,9 +1,9 @@
 //! Finds the gaps of an answer: names that could not be checked, and names that a root leaves out.
 //!
 //! The index stores both kinds by their paths ([`resemble_index::Gap`]). So the daemon and the
-//! command find the same gaps for every question: those at or below the requested places. A pattern
-//! of `--exclude` removes gaps. A pattern of `--include` removes none, because the contents of a
-//! directory in a gap are unknown.
+//! command find the same gaps for every question: the gaps at or below the requested places. A
+//! pattern of `--exclude` removes gaps. A pattern of `--include` removes none, because the contents
+//! of a directory in a gap are unknown.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,7 +25,7 @@ pub struct AskedPlaces {
 }
 
 impl AskedPlaces {
-    /// Returns these places, with everything below them whose name matches no pattern of `exclude`.
+    /// Returns the places at and below `paths`, except those that match a pattern of `exclude`.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a PathText>, exclude: &[String]) -> Self {
         let bases = paths.into_iter().map(|path| path.as_path().to_owned());
         Self {
@@ -48,8 +48,7 @@ impl AskedPlaces {
         self
     }
 
-    /// Returns whether none of these places lies in a gap. Only then can the index know all of
-    /// them.
+    /// Returns whether no place lies in a gap. Only then can the index know all of the places.
     ///
     /// # Errors
     ///
@@ -63,7 +62,7 @@ impl AskedPlaces {
         Ok(true)
     }
 
-    /// Returns the names in these places that could not be checked, sorted by path.
+    /// Returns an error for each name in these places that could not be checked, sorted by path.
     ///
     /// # Errors
     ///
@@ -103,7 +102,7 @@ impl AskedPlaces {
         Ok(())
     }
 
-    /// Counts, for each root and rule, the names in these places that the root leaves out.
+    /// Counts the names in these places that the roots leave out, for each root and rule.
     ///
     /// # Errors
     ///
@@ -166,8 +165,8 @@ pub fn is_kept(snapshot: &Snapshot, path: &Path) -> bool {
     }
 }
 
-/// Returns whether the rules admit a name, whatever its type. Patterns for directories also match
-/// the names in these directories.
+/// Returns whether the rules admit a name, which may be a file or a directory. A pattern for a
+/// directory also matches the names in the directory.
 fn admit(rules: &[Rules], path: &Path) -> bool {
     rules.iter().any(|rules| {
         rules.base() == path
@@ -196,7 +195,7 @@ const fn word(rule: LeftOutRule) -> LeftOutWord {
 mod tests {
     use super::*;
 
-    /// Errors outside of these places are kept.
+    /// A pattern drops errors only within the places that the question is about.
     #[test]
     fn patterns_take_errors_away_within_what_was_asked_about() {
         let sides = ["/a", "/b"].map(|side| PathText::from(Path::new(side)));

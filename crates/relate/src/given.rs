@@ -1,13 +1,15 @@
 //! Candidate pairs from an external engine. `docs/scale.md` calls these pairs links.
 //!
 //! The engine has searched for pairs of contents that share something, and has counted the pieces
-//! that they share. It decides nothing: `groups` judges each pair again. For each content, the
-//! engine's counts must add up to the count that `groups` makes. If they do not, the question
-//! fails. So the counts of an implementation of [`ExternalPairs`] need not be trusted.
+//! that they share. It does not decide which pairs are related: `groups` judges each pair again.
+//! For each content, the engine's counts must add up to the count that `groups` makes. If they do
+//! not, the question fails. So `groups` need not trust the counts of an implementation of
+//! [`ExternalPairs`].
 //!
 //! If the engine's workers can read the files, they may have measured pairs by [`crate::listed`].
 //! Measures depend only on the two contents, so the engine's measures are accepted. One in
-//! [`CHECKED`] pairs is measured again if its files can be read. Both results must be the same.
+//! [`CHECKED`] of these pairs is measured again if its files can be read. The second result must be
+//! equal to the first.
 
 use std::error::Error;
 use std::fmt;
@@ -38,7 +40,7 @@ pub struct ExternalMeasures {
     pub of_both: Proven,
 }
 
-/// One in this many of the pairs that the engine measured is measured again.
+/// Of the pairs that the engine measured, one in this many is measured again.
 pub const CHECKED: u128 = 64;
 
 /// The numbers of pieces that two contents share.
@@ -50,7 +52,7 @@ pub struct ExternalCommon {
     pub chunks: u64,
 }
 
-/// Rows that are read one by one. A row that cannot be read is an error, and no row follows it.
+/// Rows that are read one by one. If a row cannot be read, the iterator returns an error and ends.
 pub type GivenRows<'a, T> = Box<dyn Iterator<Item = Result<T, ExternalError>> + 'a>;
 
 /// The results of an external engine: pairs of contents that may be links.
@@ -58,7 +60,7 @@ pub trait ExternalPairs: fmt::Debug {
     /// Returns the engine's number for a content.
     fn name(&self, content: &ContentDigest) -> i64;
 
-    /// Returns the engine's limit. The engine left out each piece that more contents than this
+    /// Returns the engine's limit. The engine left out the pieces that more contents than this
     /// have.
     fn degree(&self) -> u64;
 
@@ -69,8 +71,8 @@ pub trait ExternalPairs: fmt::Debug {
     /// candidates. The number is a sum over all these pairs.
     fn rest(&self) -> GivenRows<'_, (i64, ExternalCommon)>;
 
-    /// Returns the pairs that were measured, in any order. A pair occurs at most once. There may be
-    /// none.
+    /// Returns the pairs that were measured, in any order. A pair occurs at most once. The list may
+    /// be empty.
     fn measured(&self) -> GivenRows<'_, ExternalMeasures>;
 }
 
@@ -99,8 +101,8 @@ pub enum ExternalError {
         /// The limit of the question.
         asked: u64,
     },
-    /// The question asks for pairs with scores below [`Relation::PARTLY`]. The candidates need not
-    /// include such pairs.
+    /// The question asks for pairs with scores below [`Relation::PARTLY`]. The candidates may lack
+    /// such pairs.
     #[error("links are made for pairs of 25% and more: leave out --min, or ask without --links")]
     TooLittle,
     /// Pieces of marked templates do not count in the question, but the engine counted them.
@@ -127,7 +129,7 @@ pub enum ExternalError {
         /// The engine's number for the content.
         name: i64,
     },
-    /// The engine's measures of a pair differ from those that were computed here.
+    /// The engine's measures of a pair differ from those that the question computed.
     #[error(
         "the links say that the contents {a} and {b} have other figures than they have: remove \
          their folder \"measured\", and make it again with this version of resemble"
@@ -138,7 +140,7 @@ pub enum ExternalError {
         /// The second content of the pair.
         b: ContentDigest,
     },
-    /// The engine's counts for a content do not add up to the count that was made here.
+    /// The engine's counts for a content do not add up to the count that the question made.
     #[error(
         "the links do not add up for the content {content} (they have {samples:+} samples and \
          {chunks:+} chunks in common with others): they are incomplete, or of other contents than \
@@ -147,9 +149,9 @@ pub enum ExternalError {
     Amiss {
         /// The content whose counts do not add up.
         content: ContentDigest,
-        /// The sum of the engine's common samples minus the count made here.
+        /// The sum of the engine's common samples minus the question's count.
         samples: i64,
-        /// The sum of the engine's common chunks minus the count made here.
+        /// The sum of the engine's common chunks minus the question's count.
         chunks: i64,
     },
 }

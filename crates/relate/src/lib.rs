@@ -4,8 +4,8 @@
 //! snapshot ─► scope ─► renditions ─► nominate ─► prove ─► judge
 //! ```
 //!
-//! * [`scope`]: the files that a question is about. Only these files count when the frequency of a
-//!   piece is computed;
+//! * [`scope`]: the files that a question is about. The frequency of a piece is computed among
+//!   these files only;
 //! * [`renditions`]: the contents by which a file is compared, and the places that have a content;
 //! * [`nominate`]: finds the pairs that have enough in common to be compared, by postings of the
 //!   index or of a block in memory;
@@ -15,8 +15,8 @@
 //! * [`join`]: joins all contents of a question by their common pieces;
 //! * [`given`] and [`listed`]: candidates and measures from another engine;
 //! * [`siblings`]: members of one container that resemble each other;
-//! * [`gaps`] and [`unread`]: what an answer lacks;
-//! * [`findings`]: what a question stores for the next one;
+//! * [`gaps`] and [`unread`]: the names and documents that an answer lacks;
+//! * [`findings`]: the results that a question stores for later questions;
 //! * [`sort`]: sorts data that do not fit into memory.
 //!
 //! This crate has no verb, no request and no printer: `resemble-query` asks questions and makes

@@ -22,14 +22,14 @@ use crate::prove::read::{LARGEST_READ, bytes_if};
 /// The number of bytes of memory for contents that are prepared for measuring.
 const ROOM: usize = 64 << 20;
 
-/// The number of bytes of memory for each byte of a prepared content. It is this large because a
-/// text is cut into words.
+/// The number of bytes of memory for each byte of a prepared content. It is so much because a text
+/// is cut into words.
 const FOR_A_BYTE: usize = 6;
 
 /// The number of contents that stay in memory while their partners are read.
 const BLOCK: u32 = 64;
 
-/// A content, and a file that should have it.
+/// A content, and a file that is expected to have this content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedFile {
     /// The digest of the content.
@@ -57,9 +57,9 @@ impl Default for ListedProver {
 }
 
 impl ListedProver {
-    /// Measures the pairs on all processors. Two texts are measured in words, others in bytes. The
-    /// result of a pair is `None` if one of its files cannot be read, has changed, or has more than
-    /// [`crate::LARGEST_READ`] bytes.
+    /// Measures the pairs on all processors. Two texts are measured in words, and other pairs in
+    /// bytes. The result of a pair is `None` if one of its files cannot be read, has changed, or
+    /// has more than [`crate::LARGEST_READ`] bytes.
     pub fn measure(&self, pairs: &[[ListedFile; 2]]) -> Vec<Option<Proven>> {
         let order = few_readings(pairs);
         let measure = |at: usize, (): &mut ()| {

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// The number of items that a thread takes at once if the work for each item is short.
+/// The number of items that a thread takes in one step if the work for each item is short.
 const BLOCK: usize = 32;
 
 /// The maximum number of threads. More threads would only wait for memory.
 const MOST: usize = 8;
 
-/// Returns the number of worker threads. The system is asked only once, because its answer takes 2
-/// % of the time of a listing: it reads half a dozen files.
+/// Returns the number of worker threads. The system is asked only once in a process. To answer, it
+/// reads half a dozen files, which takes 2 % of the time of a listing.
 pub fn threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(|| {
@@ -48,8 +48,8 @@ pub fn on_threads<S: Send, E: Send>(
     })
 }
 
-/// Runs two closures at the same time, the second one on a new thread. Returns both results. If the
-/// second one panics, the panic is resumed in the caller.
+/// Runs two closures at the same time, the second on a new thread. Returns both results. If the
+/// second panics, the panic is resumed in the caller.
 pub fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> (A, B) {
     std::thread::scope(|scope| {
         let b = scope.spawn(b);
@@ -64,8 +64,8 @@ pub fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> 
 /// Calls `work` once for each number in `0..count`, in any order. Each thread has its own state.
 /// Returns all states, or one failure. A failure ends the work.
 ///
-/// Answers must not depend on which thread did what. So callers that need an order use [`ordered`]
-/// or sort the results.
+/// Answers must not depend on how the work was divided among the threads. So callers that need an
+/// order use [`ordered`] or sort the results.
 pub fn in_parallel<S: Send, E: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
@@ -186,8 +186,8 @@ impl Steps {
 }
 
 thread_local! {
-    /// Receives the progress of the question that this thread asks. Because it is thread-local,
-    /// functions need no parameter for it. A step within a step reports nothing.
+    /// Receives the progress of the question that this thread asks. It is thread-local, so
+    /// functions need no parameter for it. A step within a step reports no progress.
     static WATCHED: RefCell<Option<Arc<Steps>>> = const { RefCell::new(None) };
     /// The name of the steps that this thread begins.
     static DOING: Cell<&'static str> = const { Cell::new("comparing") };
@@ -277,7 +277,7 @@ fn in_blocks_of<S: Send, E: Send>(
     on_threads(threads.min(count.div_ceil(block)), worker)
 }
 
-/// Time between two reports of progress.
+/// The time between two reports of progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Tasks on a stack that several threads share. A task may add further tasks.
@@ -295,7 +295,7 @@ struct TaskStack<T> {
 }
 
 impl<T: Send> Tasks<T> {
-    /// Makes a stack of these tasks. The last one is taken first.
+    /// Makes a stack of these tasks. The last task is taken first.
     pub const fn new(tasks: Vec<T>) -> Self {
         Self {
             stack: Mutex::new(TaskStack { tasks, busy: 0 }),
@@ -303,7 +303,7 @@ impl<T: Send> Tasks<T> {
         }
     }
 
-    /// Takes the next task. If none is left, waits until a running task adds one. Returns `None`
+    /// Takes the next task. If no task is left, waits until a running task adds one. Returns `None`
     /// when all tasks are done.
     pub fn take(&self) -> Option<Taken<'_, T>> {
         let mut stack = self.stack.lock();
@@ -322,7 +322,7 @@ impl<T: Send> Tasks<T> {
         }
     }
 
-    /// Adds tasks. The last one is taken first.
+    /// Adds tasks. The last task is taken first.
     pub fn give(&self, tasks: impl IntoIterator<Item = T>) {
         self.stack.lock().tasks.extend(tasks);
         self.changed.notify_all();

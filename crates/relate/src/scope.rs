@@ -26,7 +26,7 @@ use crate::parallel::{named, ordered};
 pub struct ScopedFile {
     /// The id of the file.
     pub file: FileId,
-    /// The least of the file's paths in the scope, in the order of raw bytes.
+    /// The first of the file's paths in the scope, in the order of raw bytes.
     pub path: PathText,
     /// The content of the file.
     pub content: ContentId,
@@ -65,7 +65,8 @@ fn is_within(snapshot: &Snapshot, dir: &Path, bases: &[PathText]) -> Result<bool
     Ok(true)
 }
 
-/// Returns the totals of a question about the whole index. They are stored, so this costs nothing.
+/// Returns the totals of a question about the whole index. They are stored, so nothing needs to be
+/// counted.
 pub fn everything(snapshot: &Snapshot) -> Result<Looked, ReadError> {
     let totals = snapshot.totals()?;
     let (unreadable, skipped) = (totals.unreadable_files, totals.skipped_files);
@@ -99,8 +100,8 @@ pub struct ScopedFiles {
     /// The further paths of files with hard links, if these paths are in the scope. They are sorted
     /// by file, then by path.
     further: Vec<(FileId, PathText)>,
-    /// The samples that the index stores of a content, for [`Self::knows`]. It is `None` if the
-    /// content has no postings of other samples.
+    /// The samples that the index stores of a content, for [`Self::knows`]. The value is `None` if
+    /// the content has no postings of other samples.
     coarse: Mutex<HashMap<ContentId, Option<Vec<Fingerprint>>>>,
 }
 
@@ -270,9 +271,9 @@ impl ScopedFiles {
         self.by_content.held.has(content.0)
     }
 
-    /// Returns whether a piece of a content counts in the scope. If only files of a catalogue have
-    /// the content in the scope, only the samples in the catalogue count. The index may have more
-    /// samples of it, because a file outside of the scope has the same content.
+    /// Returns whether a piece of a content counts in the scope. If the only files with the content
+    /// in the scope are those of a catalogue, only the samples in the catalogue count. The index
+    /// may have more samples of the content from a file outside the scope.
     pub fn knows(
         &self,
         snapshot: &Snapshot,
@@ -336,7 +337,7 @@ impl ScopedFiles {
         several.map(|holders| (holders[0].0, holders.iter().map(|&(_, at)| at).collect()))
     }
 
-    /// Returns all paths that a file has in the scope, the least one first.
+    /// Returns all paths that a file has in the scope, in the order of raw bytes.
     pub fn paths<'a>(&'a self, scoped: &'a ScopedFile) -> impl Iterator<Item = &'a Path> {
         let from = self.further.partition_point(|other| other.0 < scoped.file);
         let others = self.further[from..].iter();
@@ -371,8 +372,8 @@ fn rows(
     Ok(parts.into_iter().flatten().collect())
 }
 
-/// Finds files by their contents. It takes only a few bytes per file, because there may be millions
-/// of files.
+/// Finds files by their contents. It takes only a few bytes of memory per file, because there may
+/// be millions of files.
 #[derive(Debug, Default)]
 struct ByContent {
     /// The contents, sorted, each with the index of a file in [`ScopedFiles::files`] that has it.
@@ -448,7 +449,8 @@ impl Rules {
         if self.patterns.is_empty() {
             return true;
         }
-        // A scope may name the file itself. Then the patterns are matched with its name.
+        // A scope may name the file itself. Then the patterns are compared with the name of the
+        // file.
         let below = match path.strip_prefix(&self.base) {
             Ok(below) if !below.as_os_str().is_empty() => below,
             _ => Path::new(path.file_name().unwrap_or_default()),

@@ -5,11 +5,12 @@
 //! of the same file. Similar members of one container are found here instead, one container at a
 //! time:
 //!
-//! 1. **Members.** The direct members of a container are compared with each other, each by its
-//!    usual content. A mail with attachments is compared by all that it holds. The members of an
-//!    inner archive are compared only with each other. Equal members count once.
-//! 2. **Nomination.** Index data of the members' contents nominate pairs ([`PostingBlock`]). A
-//!    container without related members is never opened.
+//! 1. **Members.** The direct members of a container are compared with each other, each by the
+//!    content by which such a file is always compared. A mail with attachments is compared by all
+//!    that it contains. The members of an inner archive are compared only with each other. Equal
+//!    members count once.
+//! 2. **Nomination.** The index data of the members' contents nominate pairs ([`PostingBlock`]). A
+//!    container without nominated pairs is never opened.
 //! 3. **Proof.** The container is taken apart once for all its pairs (`OpenedContainer`). A pair
 //!    that cannot be read keeps its estimate, if each of its members is compared by one content.
 //!
@@ -50,8 +51,8 @@ mod opened;
 use layout::{MemberLayout, MemberSide, containers_in};
 use opened::{OpenedContainer, ReadyMember};
 
-/// If more members than this hold one content, only the first of them is compared with all the
-/// others that hold it. Only this many of them are compared with other members.
+/// If more members than this have the same content, only the first of them is compared with all the
+/// others. Only this many of them are compared with members that have other contents.
 const MOST_OF_ONE_CONTENT: usize = 48;
 
 /// The options of a comparison of members.
@@ -69,7 +70,7 @@ pub struct Siblings<'a> {
     snapshot: &'a Snapshot,
     scoped: &'a ScopedFiles,
     renditions: &'a RenditionOwners,
-    /// Takes containers apart. Without it all figures are estimates.
+    /// Takes containers apart. Without a part reader, all figures are estimates.
     part_reader: Option<&'a dyn PartReader>,
     terms: SiblingTerms,
     /// The number of bytes that may still be read.
@@ -94,7 +95,7 @@ pub struct SiblingPairs<'a> {
 pub struct Sibling {
     /// The member as a file: the path that names it, and the time of the container.
     pub file: ScopedFile,
-    /// The further members with the same bytes.
+    /// The other members with the same bytes.
     pub copies: Vec<ScopedFile>,
     /// The match between the member and any of its copies.
     pub equal: Option<Match>,
@@ -134,7 +135,7 @@ impl Sibling {
 }
 
 impl SiblingPairs<'_> {
-    /// Measures two members. `None` if they cannot be read now.
+    /// Measures two members. Returns `None` if they cannot be read now.
     pub fn measure(&self, a: u32, b: u32) -> Option<Measures> {
         let side = |at: u32| {
             let member = &self.members[at as usize];
@@ -165,7 +166,8 @@ impl<'a> Siblings<'a> {
         }
     }
 
-    /// Returns the contents of the files that hold members, in the order of the first path of each.
+    /// Returns the contents of the files that hold members, sorted by the first path of each
+    /// content.
     pub fn holders(&self) -> Vec<ContentId> {
         let mut holders: Vec<(&ScopedFile, ContentId)> = Vec::new();
         for content in self.scoped.contents() {
@@ -218,8 +220,8 @@ impl<'a> Siblings<'a> {
                 size: layout.own.size,
                 ..file.clone()
             };
-            // If several members have one name, the name refers to the first, and the others are
-            // left out.
+            // If several members have the same name, the name refers to the first of them. The
+            // others are left out.
             if !paths.insert(member.path.clone()) {
                 continue;
             }
@@ -403,8 +405,8 @@ impl NominatedMembers {
         })
     }
 
-    /// Measures or estimates two members. Returns `None` if they share nothing that counts, or if
-    /// one of them holds members and they cannot be measured.
+    /// Measures or estimates two members. Returns `None` if they share nothing that counts. Also
+    /// returns `None` if one of them holds members and they cannot be measured.
     fn judged(
         &self,
         siblings: &SiblingPairs<'_>,

@@ -2,8 +2,8 @@
 //! 2005, section 2.5, step 2).
 //!
 //! Records are collected into runs that fit into memory. Each run is sorted and written to disk,
-//! and the runs are merged while they are read. Without a memory limit, the runs stay in memory,
-//! and nothing else differs.
+//! and the runs are merged while they are read. Without a memory limit, the runs stay in memory.
+//! Nothing else is different.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,7 +22,8 @@ pub mod scratch;
 pub struct MemoryBudget(pub Option<u64>);
 
 impl MemoryBudget {
-    /// With less memory than this, the scratch files would consist of very many tiny pieces.
+    /// The minimum budget in bytes. With less memory, the scratch files would consist of very many
+    /// tiny pieces.
     const LEAST: u64 = 1 << 20;
 
     /// Returns the budget of this many bytes. `None` means that memory is not bounded.
@@ -30,7 +31,8 @@ impl MemoryBudget {
         Self(memory.map(|bytes| bytes.max(Self::LEAST)))
     }
 
-    /// Returns one of `of` equal parts of the memory; `None` if it is not bounded.
+    /// Returns the size of one of `of` equal parts of the memory. Returns `None` if the memory is
+    /// not bounded.
     pub fn part(self, of: u64) -> Option<u64> {
         self.0.map(|bytes| bytes / of)
     }
@@ -45,8 +47,8 @@ pub trait Record: Copy + Ord + Send {
     /// Reads a record from the bytes that [`Self::put`] wrote.
     fn take(bytes: &[u8]) -> Self;
 
-    /// Merges the next record into this one, if the two belong together. Returns whether it did. By
-    /// default records are not merged.
+    /// Merges the next record into this one, if the two belong together. Returns whether they were
+    /// merged. By default, records are not merged.
     fn absorb(&mut self, _other: &Self) -> bool {
         false
     }
@@ -81,11 +83,11 @@ impl Record for u32 {
 /// The number of records of a run if the memory is not limited.
 const UNBOUNDED_RUN: usize = 1 << 20;
 
-/// The minimum number of records of a run, even if the memory limit is lower. Shorter runs would be
-/// too many: merging them takes more memory than they save.
+/// The minimum number of records of a run, even if the memory limit is lower. With shorter runs,
+/// there would be more runs. Merging them would take more memory than the shorter runs save.
 const LEAST_RUN: usize = 1 << 10;
 
-/// The number of bytes that are read or written at once for each run.
+/// The number of bytes of a run that are read or written in one step.
 const PIECE: usize = 16 << 10;
 
 /// Records in ascending order.
@@ -153,7 +155,7 @@ impl<R: Record> SortedRun<R> {
     }
 }
 
-/// Writes records, which must be in ascending order, as one run.
+/// Writes one run. The records must be added in ascending order.
 #[derive(Debug)]
 pub struct RunWriter<R> {
     run: SortedRun<R>,
@@ -179,7 +181,7 @@ impl<R: Record> RunWriter<R> {
         Self { run, bytes }
     }
 
-    /// Appends a record, which must not be less than the one before.
+    /// Appends a record, which must not be less than the previous record.
     pub fn push(&mut self, record: R) -> Result<(), AskError> {
         match &mut self.run {
             SortedRun::Memory(all) => all.push(record),
@@ -289,7 +291,8 @@ struct Source<R> {
     run: SortedRun<R>,
     /// The number of records that were read.
     done: u64,
-    /// The records that were read from disk but not yet returned. The next one is last.
+    /// The records that were read from disk but not yet returned. The record that is returned next
+    /// is at the end.
     ready: Vec<R>,
 }
 
@@ -319,7 +322,7 @@ pub struct Merge<R> {
 
 impl<R: Record> Merge<R> {
     /// Merges runs. If the buffers for all runs would exceed `room`, some runs are first merged
-    /// into longer ones.
+    /// into longer runs.
     pub fn new(
         mut runs: Vec<SortedRun<R>>,
         room: Option<u64>,

@@ -1,9 +1,10 @@
 //! Reports the parts of a document that could not be read.
 //!
-//! The skipped parts of a file are stored with its content, so copies cost nothing.
+//! The skipped parts of a file are stored with its content. So they are stored only once for all
+//! copies.
 //!
 //! 1. A part that should have been read is an error: the answer may lack matches.
-//! 2. A part that is left out on purpose (hidden text) is reported as well, but is no error.
+//! 2. A part that is left out on purpose (hidden text) is reported as well, but not as an error.
 //! 3. At most `REASONS` reasons are named for one document. The other parts are only counted.
 
 use std::io;

@@ -17,13 +17,13 @@ use crate::evidence::Evidence;
 pub enum Report<'a> {
     /// A comparison of two directories by content.
     Compare(&'a CompareDocument),
-    /// The coverage of a directory by others.
+    /// The coverage of a directory by other directories.
     Covered(&'a CoveredDocument),
     /// Similar directories.
     Dirs(&'a DirsDocument),
-    /// Identical sets and clusters.
+    /// Sets of identical files, and clusters of similar files.
     Groups(&'a GroupsDocument),
-    /// Files similar to given ones.
+    /// Files that are similar to given files.
     Find(&'a FindDocument),
     /// Pairs of similar files.
     Pairs(&'a PairsDocument),
@@ -37,12 +37,12 @@ pub struct Extras<'a> {
     /// Pairs of files, with their texts side by side.
     pub evidence: Vec<Evidence>,
     /// For a page of `groups`: identical files that have hard links, each with its path and the
-    /// number of its names. `None` if the files were not looked at.
+    /// number of its names. It is `None` if the files were not checked for hard links.
     pub links: Option<Vec<(PathText, u64)>>,
-    /// The directory from which relative names start. Without it, names on the page are no
+    /// The directory from which relative names start. Without it, names on the page are not
     /// hyperlinks.
     pub base: Option<PathText>,
-    /// The path of the saved report that this report is made from.
+    /// The path of the saved report from which this report is made.
     pub saved: Option<&'a Path>,
 }
 

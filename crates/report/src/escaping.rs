@@ -1,9 +1,9 @@
-//! Escapes names and messages for people, where neither a shell nor a terminal reads them.
+//! Escapes names and messages for people, in output that neither a shell nor a terminal interprets.
 //!
 //! In the page and the workbook, a character of a name is escaped if it is hidden or changes how
 //! other characters are shown. A byte that is not valid UTF-8 becomes `\xff`. Control characters
 //! become `\n` or `\x1b`. Invisible characters, and characters that change the direction of text,
-//! become `\u{202e}` and the like. [`crate::quote`] and `page.js` escape the same characters.
+//! become an escape such as `\u{202e}`. [`crate::quote`] and `page.js` escape the same characters.
 
 use std::fmt::Write as _;
 

@@ -1,10 +1,10 @@
 //! Selects pairs of files whose texts a page shows side by side.
 //!
 //! The text that two files share is more convincing than a score. So the files of a report's best
-//! pairs are read again and shown in two columns. The layout is that of `resemble why` and of
-//! Forman et al. 2005, figure 4. The caller reads the files ([`Show`]). The files may have changed
-//! since the answer; the page shows their present content. A pair that can no longer be read has a
-//! note instead of its text.
+//! pairs are read again and shown in two columns. The layout is the same as in `resemble why` and
+//! in Forman et al. 2005, figure 4. The caller reads the files ([`Show`]). The files may have
+//! changed since the answer. The page shows their present content. A pair that can no longer be
+//! read has a note instead of its text.
 
 use std::collections::HashSet;
 
@@ -23,18 +23,19 @@ pub struct Evidence {
     /// The path of the other file, as the report names it.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
-    /// The share of `a` that is in `b`, as the report has it.
+    /// The share of `a` that is in `b`, according to the report.
     pub a_in_b: Fraction,
-    /// The share of `b` that is in `a`, as the report has it.
+    /// The share of `b` that is in `a`, according to the report.
     pub b_in_a: Fraction,
-    /// Bytes of the smaller file in common runs; for an estimate, the proven bytes.
+    /// The number of bytes of the smaller file in common runs. For an estimate, the number of bytes
+    /// in common chunks.
     pub shared_bytes: u64,
     /// True if these figures are estimates. JSON omits the field if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
-    /// True if the rows are lines of text, false for rows of bytes with their offsets.
+    /// True if the rows are lines of text, and false if they are rows of bytes with their offsets.
     pub text: bool,
-    /// The rows. Each has a left and a right side, of which one may be missing.
+    /// The rows. Each row has a left and a right side. One side may be missing.
     pub rows: Vec<(Option<Half>, Option<Half>)>,
     /// A sentence about omitted content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +61,7 @@ pub enum Half {
     },
 }
 
-/// The present content of two files, for the fields of an [`Evidence`] that show it.
+/// The present content of two files, in the form of the fields of an [`Evidence`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideBySide {
     /// See [`Evidence::text`].
@@ -74,7 +75,7 @@ pub struct SideBySide {
 /// A function that reads two files of a report and returns their content for the two columns.
 pub type Show<'a> = &'a dyn Fn(&PathText, &PathText) -> SideBySide;
 
-/// A pair of a report before its files are read.
+/// A pair of files in a report. The files are not read yet.
 #[derive(Clone, Debug)]
 struct Pair<'a> {
     a: &'a PathText,

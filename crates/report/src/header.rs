@@ -27,11 +27,11 @@ pub(crate) struct ReportHeader {
     pub title: String,
     /// The directories and files that the report is about, as they were named.
     pub about: String,
-    /// The answer in a sentence, and true if the answer is positive.
+    /// The answer in a sentence. The flag is true if the answer is positive.
     pub verdict: Option<(bool, String)>,
-    /// The totals. Each is a figure with a name for the things that it counts.
+    /// The totals. Each is a figure, with the name of what it counts.
     pub figures: Vec<(String, String)>,
-    /// Warnings about gaps and possible errors of the answer. Each is a sentence.
+    /// Warnings about gaps and possible errors in the answer. Each is a sentence.
     pub warnings: Vec<String>,
     /// Facts about how the answer was made. Each entry is a sentence.
     pub notes: Vec<String>,
@@ -299,7 +299,7 @@ fn list_figures(header: &Header, identical: u64, what: &str) -> Vec<(String, Str
     figures
 }
 
-/// Summarizes in one line what the rules of the daemon's roots leave out. Returns `None` if nothing
+/// Describes in one line what the rules of the daemon's roots leave out. Returns `None` if nothing
 /// is left out.
 pub fn left_out_in_words(left_out: &[LeftOut]) -> Option<String> {
     if left_out.is_empty() {
@@ -324,7 +324,7 @@ pub fn left_out_in_words(left_out: &[LeftOut]) -> Option<String> {
     ))
 }
 
-/// Returns the warnings that keep a reader from wrong assumptions about the answer.
+/// Returns warnings about what a reader could wrongly assume about the answer.
 fn limits(common: &Common<'_>, extras: &Extras<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let Header {

@@ -1,18 +1,18 @@
 //! Writes a report as one self-contained page.
 //!
-//! The page has its documents as JSON, a script that shows them (`html/*.js`, joined to one scope)
-//! and a style sheet (`page.css`). For readers without scripts, it has the first rows as plain
-//! tables. It makes no network requests, and its content security policy forbids them.
+//! The page has its documents as JSON, a script that shows them (`html/*.js`, joined into one
+//! script) and a style sheet (`page.css`). For readers without scripts, it has the first rows as
+//! plain tables. It makes no network requests, and its content security policy forbids them.
 //!
 //! 1. **Three things protect the page from hostile names.** JSON is in data blocks that no byte of
 //!    a name can end (`Shielded`). The script puts names into the page only as text nodes. The
-//!    content security policy allows only the one script, by its hash.
+//!    content security policy allows only the script of the page, by its hash.
 //! 2. **The page has the JSON of the document.** Its bytes are those of `--format json`, except
 //!    that some characters are written as `\u003c`. So a page can be read back ([`crate::saved`]).
 //!    The last line is a comment with the digest of everything before it
 //!    ([`resemble_proto::seal`]).
 //! 3. **The page has a bound.** A browser with a million rows shows nothing for a minute. So a list
-//!    is cut at `ROWS`. The page reports that, and names `--top` and the JSON as remedies.
+//!    is cut after `ROWS` rows. The page says so, and names `--top` and the JSON as alternatives.
 
 use std::io::{self, Write};
 
@@ -257,7 +257,7 @@ impl SheetSink for Tables<'_> {
                     )
                 }
                 Field::Time(time) => ("num", u64::try_from(time).map(utc).unwrap_or_default()),
-                // A worksheet has neither ranges nor unrounded numbers.
+                // The tables show neither ranges nor unrounded numbers.
                 Field::Nothing | Field::Flag(false, _) | Field::Ranges(_) | Field::Real(_) => {
                     ("", String::new())
                 }
@@ -272,10 +272,10 @@ impl SheetSink for Tables<'_> {
 /// Writes JSON for a data block of a page.
 ///
 /// The characters `<`, `>` and `&` are written as `\u003c` and so on. So no name can end the block
-/// or begin a comment. The characters U+2000 to U+207F are escaped in the same way. Among them are
-/// the line ends of old scripts and everything that changes the direction of text. So the source of
-/// the page shows its real content. In JSON, all these characters occur only in strings. So the
-/// parsed document is the same.
+/// or begin a comment. The characters U+2000 to U+207F are escaped in the same way. Among these are
+/// the line ends of old scripts and all characters that change the direction of text. So the source
+/// of the page looks like its real content. In JSON, all these characters occur only in strings. So
+/// the parsed document is the same.
 struct Shielded<'a> {
     out: &'a mut dyn Write,
     /// One or two bytes at the end of a write. They may begin a character U+2000 to U+207F, because
@@ -317,7 +317,8 @@ impl Write for Shielded<'_> {
                     plain = at + 1;
                 }
                 _ => {
-                    // The held bytes begin another character of three bytes, which needs no escape.
+                    // The held bytes are the beginning of another character of three bytes, which
+                    // needs no escape.
                     self.out.write_all(&self.held)?;
                     self.held.clear();
                     plain = at;
@@ -358,7 +359,7 @@ impl Owned {
 }
 
 /// Shortens the lists of a report to at most `limit` rows. Returns the report and a sentence about
-/// the lost rows, or `None` if no list is longer than that.
+/// the lost rows. Returns `None` if no list is longer.
 fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
     let mut lost = 0;
     let mut shorten = |length: usize| {
@@ -444,8 +445,8 @@ fn shorter<B: Body + Clone>(
     Some(copy)
 }
 
-/// Returns how many items of these sizes fit into `limit`, if they are taken in order. The first
-/// item counts even if it does not fit.
+/// Returns how many of the first items have a total size of at most `limit`. The first item counts
+/// even if it is larger.
 fn fit(sizes: impl Iterator<Item = usize>, limit: usize) -> usize {
     let mut room = limit;
     let mut count = 0;

@@ -45,8 +45,8 @@ pub(crate) fn files_and_bytes(files: u64, bytes: u64) -> String {
     format!("{}, {}", counted(files, "file"), human_size(bytes))
 }
 
-/// Describes how many duplicate bytes are in blocks that the files share already. Removing such
-/// bytes frees no space. Returns an empty text for 0 bytes.
+/// Describes how many duplicate bytes are in blocks that the files already share on disk. Removing
+/// such bytes frees no space. Returns an empty text for 0 bytes.
 pub(crate) fn shared_blocks(bytes: u64) -> String {
     if bytes == 0 {
         return String::new();

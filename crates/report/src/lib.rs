@@ -1,4 +1,4 @@
-//! `resemble-report`: documents in, bytes out.
+//! `resemble-report`: writes the documents of answers as text, tables, pages, workbooks and plans.
 //!
 //! ```text
 //!                 ┌─► text     for people: totals, then what weighs most, folded by folder
@@ -11,21 +11,22 @@
 //! comparisons ─► sweeps ─► page  what changed from sweep to sweep, with tables and plots
 //! ```
 //!
-//! 1. **A report is a function of its document** ([`resemble_proto::documents::Document`]), the one
-//!    that `--format json` prints. The only other inputs are the time at which it is made and
+//! 1. **A report is a function of its document** ([`resemble_proto::documents::Document`]), which
+//!    `--format json` prints. The only other inputs are the time at which the report is made, and
 //!    [`document::Extras`]. Among the extras are folders and evidence that the verb requested, and
 //!    the directory from which relative names start.
-//! 2. **No file is opened here**, the environment is not read and no terminal is asked. A printer
-//!    that needs the content or the type of a file receives a function for that
+//! 2. **No file is opened here.** The environment is not read, and no terminal is asked. A printer
+//!    that needs the content or the type of a file receives a function that returns it
 //!    ([`evidence::Show`], [`plan::Look`]). A printer of text gets the properties of its output in
 //!    a [`lines::TextStyle`].
 //! 3. **The columns of a row are written once** ([`columns!`]). Tables, lists, worksheets and the
-//!    plain tables of the page are all made from them.
+//!    plain tables of the page are all made from these columns.
 //! 4. **The page contains the same JSON**, so a page is a saved report, too: `--from page.html`.
 //! 5. **Names are hostile.** On a terminal they are quoted. In the page, a script inserts them as
-//!    text nodes, and its plain tables have them escaped. In the workbook they are strings, never
-//!    formulas. In a plan, every byte that a shell could misread is escaped. In all four, invisible
-//!    characters (controls, changes of text direction) are escaped.
+//!    text nodes, and the plain tables have them escaped. In the workbook they are strings, never
+//!    formulas. In a plan, every byte that a shell could misread is escaped. Invisible characters
+//!    (controls, changes of text direction) are escaped on the terminal, in the page, in the
+//!    workbook and in the plan.
 //!
 //! Workbooks need the feature `xlsx` of this crate, which only the command enables. The crate that
 //! writes workbooks is large, and the daemon makes none.

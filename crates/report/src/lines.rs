@@ -5,10 +5,10 @@
 //! names are raw bytes. The code that opened the stream chooses one of the two layouts with a
 //! [`TextStyle`]; nothing here asks the terminal.
 //!
-//! A terminal would break a line that is too wide within words and columns, so lines are broken
-//! here. A sentence continues on the next line. A summary loses its middle ([`Cell::shortening`]).
-//! Any other cell that does not fit is placed below the others. Names are not broken, so that they
-//! can be copied.
+//! A terminal would break a wide line in the middle of a word or of a column. So this module breaks
+//! wide lines itself. A sentence continues on the next line. A summary loses its middle
+//! ([`Cell::shortening`]). Any other cell that does not fit is placed below the others. Names are
+//! not broken, so that they can be copied.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -35,11 +35,11 @@ pub enum Tint {
     Plain,
     /// A heading.
     Heading,
-    /// Good: identical, live.
+    /// A good state, such as identical or live.
     Good,
     /// A state that deserves attention, such as degraded or scanning.
     Notable,
-    /// Less important.
+    /// Text that is less important.
     Faint,
 }
 
@@ -68,7 +68,8 @@ pub struct Cell {
     tint: Tint,
     right: bool,
     overflow: Overflow,
-    /// The range in `text` between two joined names. It is empty if the cell has only one name.
+    /// The range of `text` that separates two joined names. It is empty if the cell has only one
+    /// name.
     between: Range<usize>,
 }
 
@@ -191,8 +192,8 @@ fn padded_width(line: &[Cell], widths: &[usize]) -> usize {
 /// The time zone of the reader. The command sets it to the zone of its process. The default is UTC.
 #[derive(Clone, Copy, Debug)]
 pub struct Zone {
-    /// The number of seconds by which local time is ahead of UTC, as a function of a time in
-    /// seconds since 1970.
+    /// Returns the number of seconds by which local time is ahead of UTC at a given time. That time
+    /// is in seconds since 1970.
     pub ahead: fn(i64) -> i64,
     /// The name of the zone.
     pub name: &'static str,
@@ -212,7 +213,7 @@ impl Default for Zone {
 pub struct TextStyle {
     /// True if the text goes to a terminal. Then it has columns, and names are quoted.
     pub terminal: bool,
-    /// True for output with colours.
+    /// True if the output has colours.
     pub color: bool,
     /// True if the text has the details that `-v` asks for.
     pub verbose: bool,
@@ -275,7 +276,7 @@ impl<'a> TextWriter<'a> {
         Self { out, style }
     }
 
-    /// Returns the style of its lines.
+    /// Returns the style of the written lines.
     pub const fn style(&self) -> TextStyle {
         self.style
     }
@@ -349,7 +350,7 @@ impl<'a> TextWriter<'a> {
         let widest = (0..line.len()).max_by_key(|i| widths.get(*i));
         let mut column = 0;
         let mut is_below = false;
-        // The padding after a cell, which is written only if another cell follows on the same line.
+        // The padding after a cell. It is written only if another cell follows on the same line.
         let mut fill = 0;
         for (i, cell) in line.iter().enumerate() {
             let width = cell.width();

@@ -23,7 +23,7 @@ pub struct CheckRow {
     /// Both files and their figures.
     #[serde(flatten)]
     pub found: FindRow,
-    /// The larger share, without common text.
+    /// The larger of the two shares. If there is common text, it is not counted.
     pub score: Fraction,
     /// The digests of both contents, if there is a baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,10 +48,11 @@ pub struct CheckParameters {
     pub files: Vec<PathText>,
     /// True if the staged files of git are checked.
     pub staged: bool,
-    /// `--in`, as the user named it; empty: the work tree, or the default scope of `find`.
+    /// The paths of `--in`, as the user named them. If the list is empty, the scope is the work
+    /// tree or the default scope of `find`.
     #[serde(rename = "in")]
     pub within: Vec<PathText>,
-    /// The least score.
+    /// The minimum score of a row.
     pub min: Fraction,
     /// Globs of files that do not take part.
     pub exclude: Vec<String>,
@@ -119,7 +120,7 @@ pub fn write_github(out: &mut dyn Write, rows: &[CheckRow]) -> io::Result<()> {
     })
 }
 
-/// Escapes the text of a workflow command. The command ends at the end of its line.
+/// Escapes the text of a workflow command. A line break in the text would end the command.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")

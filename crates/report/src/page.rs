@@ -77,7 +77,7 @@ pub struct Page<P = Plot> {
     pub about: String,
     /// The sections, in order.
     pub sections: Vec<Section<P>>,
-    /// Further files: name and content.
+    /// Further files, each with its name and its content.
     pub files: Vec<(String, Vec<u8>)>,
 }
 

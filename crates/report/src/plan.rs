@@ -18,10 +18,10 @@
 //! 6. **Near copies are included only on request**, and only with steps that can be undone. Their
 //!    bytes differ from those of the file that stays, so the script checks the digests of both
 //!    files.
-//! 7. **Steps without gain are left out**, and the script gives the reason. Examples are other
-//!    names of the file that stays, and files that already share their blocks. Another example is a
-//!    file that has a name outside the plan, because its blocks would stay in use. The gain is
-//!    counted in blocks, not in apparent sizes.
+//! 7. **Steps without gain are left out**, and the script gives the reason. For example, no step
+//!    treats another name of the file that stays, or a file that already shares its blocks. No step
+//!    treats a file that has a name outside the plan, because its blocks would stay in use. The
+//!    gain is counted in blocks, not in apparent sizes.
 //! 8. **Names are escaped, not quoted.** A name is an argument of `printf '%b'`. Every byte that a
 //!    shell, a terminal or a reader could misread is written `\0ooo`. So the script is printable
 //!    text for any POSIX shell, whatever the names. Its output is printable, too.
@@ -167,11 +167,11 @@ enum PlanStep {
         keep: FileState,
         copy: FileState,
         target: Option<PathBuf>,
-        /// Another name of the same copy, which a later step treats. Only the last of these steps
-        /// frees space.
+        /// Another name of the same copy. A later step treats that name. Only the step for the last
+        /// name frees space.
         twin: Option<PathBuf>,
-        /// The proof that a near copy may be removed. `None` if the bytes of both files are equal,
-        /// which the script checks.
+        /// The proof that a near copy may be removed. If it is `None`, the step is only for files
+        /// with equal bytes, and the script compares them.
         near: Option<Box<NearProof>>,
     },
     /// Copies a file.
@@ -185,7 +185,7 @@ enum PlanStep {
 /// A function that returns the present state of a file, or the reason why it cannot be in a plan.
 pub type Look<'a> = &'a dyn Fn(&Path) -> Result<FileState, String>;
 
-/// A function that returns all names of a file that the plan may treat. It may return no name if
+/// A function that returns all names of a file that the plan may treat. The result may be empty if
 /// the file has only one name.
 pub type NamesOf<'a> = &'a dyn Fn(&FileState) -> Vec<PathBuf>;
 
@@ -194,9 +194,9 @@ pub type NamesOf<'a> = &'a dyn Fn(&FileState) -> Vec<PathBuf>;
 pub struct Means<'a> {
     /// The treatment of the files.
     pub kind: Treatment,
-    /// The rules that choose the copy that stays, in the order in which they count. If the rules do
-    /// not decide, the copy with the most hard links stays. Of several such copies, the oldest
-    /// stays, and then the copy whose path sorts first.
+    /// The rules that choose the copy that stays, the most important first. If the rules prefer no
+    /// copy, the copy with the most hard links stays. Of several such copies, the oldest stays. Of
+    /// equally old copies, the one whose path sorts first stays.
     pub rules: Vec<KeepRule>,
     /// The latest valid date, in seconds since 1970. A later date is in the future and counts as
     /// unknown.
@@ -314,8 +314,8 @@ impl Plan {
             plan.leave_out(pair.path.as_path(), why);
         }
         let mut pairs = Vec::new();
-        // Equal files of a catalogue count, too. The script compares the bytes when the disk of the
-        // catalogue is present.
+        // Equal files that are only in a catalogue are enough, too. The script compares the bytes
+        // when the disk of the catalogue is present.
         let equals = document.body.copies.iter().chain(&document.body.recorded);
         for (number, pair) in equals.enumerate() {
             let look = |path: &PathText| (means.look)(path.as_path());
@@ -349,7 +349,7 @@ impl Plan {
                 .push(copy.path.clone());
         }
         for (keep, copy) in pairs {
-            // All names of a file are treated together, at the place of the first name.
+            // All names of a file are treated together, at the position of the first name.
             if let Some(names) = names.remove(&copy.file()) {
                 plan.pool(&keep, &copy, names, means, None);
             }
@@ -505,7 +505,7 @@ impl Plan {
     }
 
     /// Returns the number of steps and the number of bytes that they free, move or copy. Steps that
-    /// remove empty folders do not count.
+    /// remove empty folders are not counted.
     pub fn gain(&self) -> (u64, u64) {
         let steps = self.steps().filter_map(|step| match step {
             PlanStep::Treat { copy, twin, .. } => {
@@ -518,7 +518,7 @@ impl Plan {
         steps.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size))
     }
 
-    /// Returns whether the script needs the disk of a catalogue, which is absent now.
+    /// Returns whether the script needs the disk of a catalogue. That disk is absent now.
     fn is_away(&self) -> bool {
         self.steps().any(|step| match step {
             PlanStep::Treat { keep, copy, .. } => keep.is_away || copy.is_away,
@@ -567,7 +567,7 @@ impl Plan {
     }
 }
 
-/// Returns the state of a file once under each name that the plan may treat. So rules can choose
+/// Returns the states of a file: one for each name that the plan may treat. So rules can choose
 /// among all names.
 fn under_each_name(file: &FileState, means: &Means<'_>) -> Vec<FileState> {
     let mut names = (means.names)(file);

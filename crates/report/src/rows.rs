@@ -137,7 +137,7 @@ fn details(
     ]
 }
 
-/// Returns the reason of a discount, if the discount is ten points or more.
+/// Returns the reason of a discount, if the discount is ten percentage points or more.
 fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
     const MUCH: u32 = 100_000;
     let lost = raw

@@ -326,8 +326,8 @@ fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     }
 }
 
-/// Returns whether the shares of a row, and its shared bytes, are enough. As in an answer, files
-/// with the same text need no number of shared bytes (`None`).
+/// Returns whether the shares and the shared bytes of a row are large enough. For files with the
+/// same text, `shared` is `None`. As in an answer, only their shares are compared.
 fn has_enough(picked: &Picked, a_in_b: Fraction, b_in_a: Fraction, shared: Option<u64>) -> bool {
     let least = picked.min_shared.zip(shared);
     picked.min.is_none_or(|min| a_in_b.max(b_in_a) >= min)
@@ -340,7 +340,7 @@ fn cut<T>(rows: &mut Vec<T>, top: Option<u64>) {
     }
 }
 
-/// Keeps the errors of kept names. Such a name may also be that of a folder.
+/// Keeps the errors about files and folders whose names are kept.
 fn pick_errors(errors: &mut Vec<SoftError>, names: &Names) {
     errors.retain(|error| names.admit(&error.path) && names.admit_folder(&error.path));
 }

@@ -13,7 +13,7 @@ use resemble_proto::path::PathText;
 
 use crate::page::{Page, Plot, Section, Table};
 
-/// Seconds of a day.
+/// The number of seconds in a day.
 const DAY: f64 = 86_400.0;
 
 /// A sweep, as a summary names it.
@@ -99,8 +99,8 @@ impl Summary {
         }
     }
 
-    /// Adds the comparison of the last sweep with the next sweep. The comparison must have all its
-    /// rows.
+    /// Adds the comparison of the last sweep so far with the next sweep. The comparison must have
+    /// all its rows.
     pub fn take(&mut self, comparison: &Comparison) {
         let at = self.steps.len();
         let summary = &comparison.summary;

@@ -1,8 +1,8 @@
 //! Prints reports as text for people.
 //!
 //! A reader wants an answer first, then the main reasons, and never 100,000 lines. So totals come
-//! first, lists begin with the biggest entries, and long lists are folded by folder by default.
-//! Percentages are whole numbers, rounded down, and only equal bytes have 100 %.
+//! first, lists begin with the biggest entries, and by default, long lists are folded by folder.
+//! Percentages are rounded down, and only equal bytes have 100 %.
 
 pub mod compare;
 pub mod covered;

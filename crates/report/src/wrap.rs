@@ -56,14 +56,14 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// Returns the text with at most this width. If it is wider, its middle is replaced by `…`.
+/// Returns the text, shortened to this width. If the text is wider, its middle is replaced by `…`.
 pub(crate) fn shortened(text: &[u8], columns: usize) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
     let room = columns.saturating_sub(1);
     if text.width() <= columns {
         return text.into_owned().into_bytes();
     }
-    // More is kept of the end than of the beginning, because the end of a path is more informative.
+    // The end of a path is more informative than its beginning, so more of the end is kept.
     let tail_room = room - room / 3;
     let tail = fitting(text.chars().rev(), tail_room);
     let head = fitting(text.chars(), room - room.min(tail_room));

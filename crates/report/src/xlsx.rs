@@ -4,8 +4,8 @@
 //!    share is cut to tenths of a percent, and only identical files have 100 %.
 //! 2. **Names are strings**, whatever they begin with. No cell is a formula or a link. Hidden
 //!    characters are escaped (`crate::escaping`).
-//! 3. **A sheet has 1,048,576 rows.** Further rows are in a further sheet, `Clusters 2`, with its
-//!    own header. A group of up to 50,000 rows is not split if it fits into one sheet.
+//! 3. **A sheet has at most 1,048,576 rows.** Further rows are in a further sheet, `Clusters 2`,
+//!    with its own header. A group of up to 50,000 rows is not split if it fits into one sheet.
 //! 4. **Flat sheets have filters.** Sheets with groups have no filters, because a filter would
 //!    separate files from their group. `LibreOffice` also treats a folded row within the range of a
 //!    filter as filtered.

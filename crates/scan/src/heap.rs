@@ -1,15 +1,15 @@
 //! Limits how much freed memory the C library's allocator keeps, in the daemon and in the command.
 //!
 //! By default the allocator opens an arena for each thread. A large block has a mapping of its own.
-//! But once a block of up to 32 MiB was freed, later blocks of that size are in the arenas, too.
-//! Memory that readers allocate and the writer frees is then spread over all arenas, with holes in
-//! between. With four arenas, and mappings for blocks of at least 4 MiB, the peak memory of a first
-//! scan is a tenth lower. The speed is the same. With three arenas, readers wait for the arena in
-//! which the writer frees memory. With one arena, `groups` loses a third of its speed
+//! But after a block of up to 32 MiB was freed, later blocks of that size are in the arenas, too.
+//! Readers allocate memory, and the writer frees it. So this memory is spread over all arenas, with
+//! holes in between. With four arenas, and mappings for blocks of at least 4 MiB, the peak memory
+//! of a first scan is a tenth lower. The speed is the same. With three arenas, readers wait for the
+//! arena in which the writer frees memory. With one arena, `groups` loses a third of its speed
 //! (docs/decisions/0012-tried-for-speed.md).
 
-/// The maximum number of arenas. This suffices for the first thread, the writer, and two to four
-/// readers to allocate mostly without waiting for each other.
+/// The maximum number of arenas. With this number, the first thread, the writer, and two to four
+/// readers seldom wait for each other when they allocate.
 const ARENAS: i32 = 4;
 
 /// The least size of blocks with a mapping of their own. Such blocks return to the system as soon
@@ -30,8 +30,8 @@ pub fn bound() {
         (libc::M_TRIM_THRESHOLD, KEPT_FREE),
     ] {
         #[expect(unsafe_code, reason = "the allocator has no other interface")]
-        // SAFETY: mallopt takes two numbers, refuses those it does not know, and may be called at
-        // any time; all three options are documented (mallopt(3)).
+        // SAFETY: mallopt takes two numbers, refuses unknown ones, and may be called at any time.
+        // All three options are documented in mallopt(3).
         let is_set = unsafe { libc::mallopt(option, value) } == 1;
         if !is_set {
             tracing::debug!(option, value, "the allocator refuses a bound");

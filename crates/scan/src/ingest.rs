@@ -19,14 +19,14 @@
 //!    So a move to another directory becomes a link and a removal. No file is read, even if the old
 //!    name is visited first.
 //! 3. **Not every failure means that a name is gone.** Only `ENOENT`, `ENOTDIR` and `ELOOP` mean
-//!    that. If there are no descriptors, a handle is stale or the disk fails, the index keeps its
-//!    entries. If access is denied, a file becomes *unreadable*, and a directory loses everything
-//!    below it.
-//! 4. **A folder that is a root never vanishes with its files.** It is *unavailable* if it is
-//!    missing or cannot be opened, or if a daemon finds a file in its place. It is also unavailable
-//!    if it is empty and is suddenly on another file system, because then something is not mounted.
-//!    The entries of an unavailable root stay in the index. If a root was replaced during the
-//!    reconcile, its entries stay, too.
+//!    that. The index keeps its entries if this process has no descriptors left, if a handle is
+//!    stale, or if the disk fails. If access is denied, a file becomes *unreadable*, and a
+//!    directory loses everything below it.
+//! 4. **A missing root does not empty the index.** A root that is a folder becomes *unavailable* if
+//!    it is missing or cannot be opened, or if a daemon finds a file in its place. It is also
+//!    unavailable if it is empty and is suddenly on another file system, because then something is
+//!    not mounted. The entries of an unavailable root stay in the index. If a root was replaced
+//!    during the reconcile, its entries stay, too.
 //! 5. **Changes during a reconcile** are checked again in a few further rounds. A path that still
 //!    changes after these rounds is returned as *unresolved*. A file that is written to while it is
 //!    read is returned as *moving*.

@@ -98,7 +98,8 @@ pub trait PartReader: fmt::Debug + Send + Sync {
 /// The version of the supported formats. If it changes, all files are taken apart again.
 const FORMATS: u32 = 8;
 
-/// The first argument that makes a program of this project run as a worker. A worker reads formats.
+/// The first argument that makes a program of this project run as a worker. A worker takes files
+/// apart.
 const WORKER: &str = "extract-worker";
 
 /// Takes files apart with the libraries of `resemble-extract`. Each file is read by a worker: a
@@ -144,8 +145,8 @@ fn running_program() -> Vec<PathBuf> {
     ["/proc/self/exe", WORKER].map(PathBuf::from).into()
 }
 
-/// Starts a worker for the peer of this connection: see [`starter::attend`]. At its start, the
-/// running program must have called [`worker`].
+/// Starts a worker for the peer of this connection: see [`starter::attend`]. The running program
+/// must have called [`worker`] at its start.
 ///
 /// # Errors
 ///

@@ -28,9 +28,9 @@
 //!    after the window.
 //! 6. **A known content costs only one BLAKE3 pass.** A small file is hashed before anything else
 //!    is computed. A large file is hashed first if the index has it with the same size, because
-//!    perhaps only its times have changed. A touch has this effect, or a copy of the file over
-//!    itself. Only new contents are chunked. Of two equal files that are read at the same time,
-//!    only one is chunked.
+//!    perhaps only its times have changed. A touch has this effect, and so has a copy of the file
+//!    over itself. Only new contents are chunked. Of two equal files that are read at the same
+//!    time, only one is chunked.
 //! 7. **Holes are not read**: `SEEK_DATA` and `SEEK_HOLE` find them, and the hash of their zeros is
 //!    computed.
 //! 8. **A large file that has grown** is read only from its old end. The part before that is
@@ -40,8 +40,8 @@
 //! 9. **A long reading can pause**, so that other files need not wait for it: see `paused`.
 //! 10. **The page cache is left to the kernel**, which gets the advice `SEQUENTIAL` for large
 //!     files. If we dropped the pages that we read, pages that other programs use would be dropped,
-//!     too. The kernel itself lists pages that were used only once, and this works better. Only if
-//!     a scan reads more than a quarter of the memory, it asks the kernel not to cache the rest.
+//!     too. The kernel itself lists pages that were used only once, and this works better. A scan
+//!     that has read more than a quarter of the memory asks the kernel not to cache the rest.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -313,8 +313,8 @@ impl Reader {
         Ok((file, stat))
     }
 
-    /// Like [`Self::read`], but for an open file. [`open_regular`] must have returned the file and
-    /// its `stat`.
+    /// Does the same as [`Self::read`] for an open file. [`open_regular`] must have returned the
+    /// file and its `stat`.
     pub fn read_open(
         &mut self,
         (file, before): (OwnedFd, Stat),

@@ -63,7 +63,7 @@ pub enum DirListing {
 }
 
 impl<'a> Unindexed<'a> {
-    /// Reads the mounts of this moment. `exclude` are our own folders.
+    /// Reads the present mounts. `exclude` are our own folders.
     pub fn new(exclude: &'a [PathBuf]) -> Self {
         Self {
             mounts: MountTable::load(),

@@ -365,8 +365,8 @@ impl OpenDir {
         self.listed(false, skip)
     }
 
-    /// Like [`Self::list`], but includes directories of snapshots, for a caller that needs every
-    /// name.
+    /// Does the same as [`Self::list`], but includes directories of snapshots, for a caller that
+    /// needs every name.
     pub fn list_all(&self, skip: &dyn Fn(&OsStr) -> bool) -> rustix::io::Result<Vec<Found>> {
         self.listed(true, skip)
     }

@@ -71,8 +71,8 @@ pub(crate) struct FileGroup {
     pub(crate) kind: GroupKind,
     /// The indexes of the group's files in [`Collection::files`].
     pub(crate) files: Range<usize>,
-    /// The number of bytes that the group has more than once. For a row of a comparison, the number
-    /// of bytes that differ.
+    /// The number of bytes that the group has more than once. For a row of a comparison, it is the
+    /// number of bytes that differ.
     pub(crate) bytes: u64,
     /// A similarity of the group. For a cluster, it is the mean of the larger containments of its
     /// links. For a row of a comparison, it is the larger containment of its two files.
@@ -243,11 +243,12 @@ impl Collection {
         common.unwrap_or(Path::new("")).to_owned()
     }
 
-    /// Returns the files of the view of folders that are below a folder. These are files that have
-    /// an identical one; in a comparison, files that have none.
+    /// Returns the files below a folder that the view of folders shows. For groups, these are files
+    /// with an identical file. For a comparison, they are files without one.
     pub(crate) fn below<'a>(&'a self, folder: &'a Path) -> impl Iterator<Item = usize> + 'a {
         let path = |file: &usize| self.files[*file].path.as_path();
-        // Paths are sorted as bytes, so those in a folder begin with its name and a slash.
+        // Paths are sorted as bytes. All paths in a folder begin with the path of the folder and a
+        // slash, so they are neighbours.
         let mut start = folder.as_os_str().as_bytes().to_vec();
         if !start.is_empty() && !start.ends_with(b"/") {
             start.push(b'/');

@@ -92,7 +92,7 @@ pub fn print_matches(out: &mut dyn Write, view: &View, color: bool) -> io::Resul
     writeln!(out, "{}", paper.faint(&more))
 }
 
-/// Brackets that enclose the words of only one file, in a line that is printed without colours.
+/// Brackets that enclose words that only one file has, in a line that is printed without colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Marks {
     None,
@@ -104,7 +104,7 @@ enum Marks {
 #[derive(Clone, Debug)]
 pub(crate) struct Paper {
     color: bool,
-    /// True if rows show bytes. Their numbers are then offsets.
+    /// True if rows show bytes. The numbers of the rows are then offsets.
     hex: bool,
     /// Width of a line number, in columns.
     number: usize,
@@ -302,7 +302,8 @@ impl Paper {
         text
     }
 
-    /// Returns the screen lines of one side; those of the left side are padded to its full width.
+    /// Returns the screen lines of one side. The lines of the left side are padded to its full
+    /// width.
     fn side(&self, side: Option<&RowSide>, width: usize, marks: Marks) -> Vec<SideLine> {
         let (number, run, lines) = match side {
             None => return Vec::new(),
@@ -492,7 +493,7 @@ mod tests {
             wrapped("words that are here", 10),
             ["words that", " are here"]
         );
-        // Wide letters take two columns each, combining marks none.
+        // Wide letters take two columns each, and combining marks take none.
         assert_eq!(wrapped("漢字漢字", 5), ["漢字", "漢字"]);
         assert_eq!(
             wrapped("e\u{301}e\u{301}e\u{301}", 2),

@@ -1,9 +1,9 @@
 //! Passes the keys of the terminal to the [`Screen`], and draws the screen after each change.
 //!
-//! One thread reads keys, and one compares files side by side. One asks the question, and each new
-//! template starts another thread that asks it again. Each plan is written by a thread of its own.
-//! All threads send messages into one channel. All pending messages are handled before the screen
-//! is drawn. So on a slow connection the screen is drawn less often, but not later.
+//! One thread reads keys, one compares files side by side, and one asks the question. Each new
+//! template starts another thread that asks the question again. Each plan is written by a thread of
+//! its own. All threads send messages into one channel. All pending messages are handled before the
+//! screen is drawn. So on a slow connection the screen is drawn less often, but not later.
 
 use std::fmt::Display;
 use std::io;

@@ -15,7 +15,7 @@
 //! 2. **Names of contents are derived from their digests** ([`cid`]), never assigned by an engine.
 //!    An engine that counts rows while it reads assigns other numbers in each run. The clusters of
 //!    one run then do not match the clusters of the next run (text-dedup 28, graphframes 159). If
-//!    two contents would have one name, no tables are written.
+//!    two contents would have the same name, no tables are written.
 //! 3. **Contents and postings are in the order of these names.** The first pass over the catalogue
 //!    notes the place of each content; the second pass reads the contents in order. Memory holds 40
 //!    bytes for each content (24 in the second pass), and a group of rows for each table. So

@@ -24,7 +24,7 @@ const PAIRS: &str = "link";
 const REST: &str = "rest";
 const MEASURED: &str = "measured";
 
-/// The number of rows that are read at once.
+/// The number of rows that are read together.
 const BATCH: usize = 8192;
 
 /// A complete folder of links.
@@ -293,7 +293,7 @@ impl<'a, const COLUMNS: usize> LinkRows<'a, COLUMNS> {
         }
     }
 
-    /// Reads more rows; returns `false` at the end.
+    /// Reads the next rows. Returns `false` if there are no more rows.
     fn fill(&mut self) -> Result<bool, LinkTablesError> {
         loop {
             if self.open.is_none() {

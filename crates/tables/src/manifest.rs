@@ -1,4 +1,5 @@
-//! The manifest, by which copies of the tables are checked: rows, bytes and digests of all tables.
+//! Writes the manifest. It has the numbers of rows and bytes and the digest of each table. A copy
+//! of the tables is checked with these figures.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -9,7 +10,7 @@ use serde::Serialize;
 
 use crate::{SCHEMA, TablesError};
 
-/// Engines ignore names that begin with an underscore.
+/// The folder of the manifest. Engines ignore names that begin with an underscore.
 const FOLDER: &str = "_manifest";
 
 #[derive(Debug, Serialize)]

@@ -11,7 +11,7 @@ use crate::{TablesError, cid};
 #[derive(Debug)]
 pub(crate) struct Order {
     salt: u64,
-    /// The names and sizes of contents by their numbers in the catalogue.
+    /// The name and the size of each content. The index is the content's number in the catalogue.
     contents: Vec<(i64, ByteLen)>,
     places: Vec<Place>,
 }

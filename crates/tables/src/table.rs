@@ -30,7 +30,7 @@ pub(crate) enum Kind {
     IntOrNull,
     /// Bytes that have nothing in common with the bytes of the row before.
     Bytes,
-    /// Like [`Self::Bytes`], or null.
+    /// The same as [`Self::Bytes`], or null.
     BytesOrNull,
     /// Bytes that often have a common prefix with the bytes of the row before.
     Path,
@@ -73,7 +73,8 @@ struct Column {
     kind: Kind,
     ints: Vec<i64>,
     bytes: Vec<ByteArray>,
-    /// 1 for each row with a value, 0 for each null. Empty for a column that is never null.
+    /// 1 for each row with a value, 0 for each null. The list is empty for a column that is never
+    /// null.
     levels: Vec<i16>,
 }
 

@@ -113,7 +113,7 @@ fn bytes(row: &Row, name: &str) -> Vec<u8> {
     }
 }
 
-/// Returns the name of the content and the size for each path in the table of files.
+/// Returns for each path in the table of files the name of its content and its size.
 fn contents_of_files(folder: &Path) -> BTreeMap<Vec<u8>, (Option<i64>, Option<i64>)> {
     let files = rows(folder, "files");
     let of = |row: &Row| (bytes(row, "path"), (int(row, "cid"), int(row, "size")));

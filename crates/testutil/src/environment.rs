@@ -6,8 +6,8 @@ use std::process::Command;
 
 use crate::{Ran, TempTree, finish};
 
-/// A folder with a home, a runtime folder and a working directory. Also has the program that is run
-/// in it.
+/// A folder with a home, a runtime folder and a working directory, and the program that is run
+/// there.
 #[derive(Debug)]
 pub struct Environment {
     tree: TempTree,

@@ -81,8 +81,8 @@ pub fn sentences(seed: u64, count: usize) -> String {
     text
 }
 
-/// Returns copies of a page of `lines` sentences. In each copy, another sentence replaces one of
-/// them.
+/// Returns copies of a page of `lines` sentences. In each copy, one sentence of the page is
+/// replaced by another sentence.
 pub fn copies_of_a_page(seed: u64, lines: usize, copies: usize) -> impl Iterator<Item = String> {
     let page = sentences(seed, lines);
     (0..copies).map(move |at| {
@@ -111,7 +111,7 @@ pub fn words(from: usize, count: usize) -> String {
     words.collect()
 }
 
-/// Returns the text with one byte overwritten in every `every` bytes.
+/// Returns the text with one byte overwritten in each block of `every` bytes.
 pub fn overwritten(text: &[u8], every: usize) -> Vec<u8> {
     let mut text = text.to_vec();
     for at in (every / 2..text.len()).step_by(every) {

@@ -33,8 +33,8 @@ impl Storm {
         }
     }
 
-    /// Performs `count` changes. Impossible changes count, too, for example if the file is gone or
-    /// the name is a folder: errors are part of a storm.
+    /// Performs `count` changes. Impossible changes are counted, too. For example, the file is gone
+    /// or the name is a folder. Errors are part of a storm.
     pub fn blow(&mut self, count: usize) {
         for _ in 0..count {
             drop(self.one());

@@ -1,15 +1,15 @@
-//! Records the state of a file from before its change, so that the file can be assessed later
-//! without a snapshot.
+//! Records the state of a file before its change. So the file can be assessed later without a
+//! snapshot.
 //!
 //! A file is assessed some seconds after its change, against the index from before the change. A
 //! snapshot of that index would suffice. But while a snapshot exists, the index file cannot reuse
-//! the pages that the snapshot sees. A file may be rewritten all the time. Then a snapshot would
-//! exist for ever, and the index file would grow with every commit. So the required facts are read
-//! from the snapshot soon after the change. They are stored as ids, and the snapshot is dropped.
+//! the pages that the snapshot sees. If a file is rewritten all the time, a snapshot would exist
+//! for ever, and the index file would grow with every commit. So the required facts are read from
+//! the snapshot soon after the change. They are stored as ids, and the snapshot is dropped.
 //!
-//! Neighbours are stored as content ids, not as files: contents never change, and their ids are not
-//! reused. If the file of a neighbour has changed as well, [`Burst`] has the earlier content of
-//! that file.
+//! Neighbours are stored as content ids and not as files, because contents never change, and their
+//! ids are not reused. If the file of a neighbour has changed as well, [`Burst`] has the earlier
+//! content of that file.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -31,11 +31,11 @@ use super::{new_bytes, unshared};
 pub struct Baseline {
     /// The content of the file; `None` if there was no readable file.
     pub was: Option<ContentId>,
-    /// Contents that resembled the file enough for an alert. If the file is an archive, also the
-    /// contents of its members. Empty if `was` is `None`.
+    /// Contents that resembled the file closely enough for an alert. For an archive, the contents
+    /// of its members are included. Empty if `was` is `None`.
     pub neighbours: Arc<[ContentId]>,
-    /// The depth of the tree above the path before the change. It is the number of components in
-    /// the path of the deepest existing directory.
+    /// The number of components of the deepest directory above the path that existed before the
+    /// change.
     pub depth: usize,
 }
 
@@ -51,8 +51,8 @@ impl Baseline {
 pub struct Baselines {
     before: Snapshot,
     rules: Rules,
-    /// The neighbours found so far, by the content of a file and the least share that deserves an
-    /// alert. Files for which both are equal have the same neighbours.
+    /// The neighbours found so far. The key is the content of a file and the least share that
+    /// deserves an alert. Files with the same key have the same neighbours.
     neighbours: HashMap<(ContentId, Fraction), Arc<[ContentId]>>,
 }
 
@@ -72,9 +72,9 @@ impl Baselines {
         Self { rules, ..self }
     }
 
-    /// Returns whether the change of a file may deserve an alert: the modules `new_bytes` and
-    /// `unshared` decide this. Returns true if one of them fails, or if the file has no content in
-    /// one of the two snapshots.
+    /// Returns whether the change of a file may deserve an alert. The modules `new_bytes` and
+    /// `unshared` decide this. Returns true if one of these modules fails, or if the file had no
+    /// content before or has none after the change.
     pub fn may_be_news(&self, after: &Snapshot, path: &Path) -> bool {
         let may_be = || {
             let Some(changed) = ChangedFile::at(&self.before, after, path)? else {
@@ -135,9 +135,9 @@ impl Baselines {
     }
 }
 
-/// The age at which a change is forgotten while its burst still goes on.
+/// A change of this age is forgotten, even if its burst still goes on.
 const TOGETHER: Duration = Duration::from_secs(600);
-/// The maximum number of changed files of a burst that are remembered. They take some tens of
+/// The maximum number of changed files that are remembered for a burst. This many take some tens of
 /// megabytes.
 const MOST_TOGETHER: usize = 1_000_000;
 
@@ -155,8 +155,8 @@ pub struct Burst {
 }
 
 impl Burst {
-    /// Records a changed file and its content from before. Later changes of the file in the same
-    /// burst are ignored.
+    /// Records a changed file and the content that it had before the change. Later changes of the
+    /// file in the same burst are ignored.
     pub fn add(&mut self, path: &Path, was: Option<ContentId>, now: Instant) {
         while self
             .order

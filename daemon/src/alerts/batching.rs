@@ -1,4 +1,4 @@
-//! Decides when an alert is due, which findings form one alert, and how many alerts there may be.
+//! Decides when an alert is due and which findings form one alert, and limits the number of alerts.
 //! It reads no clock: its callers pass the time.
 //!
 //! 1. A changed file is assessed [`SETTLE`] after its last reading. By then a save is complete and
@@ -8,12 +8,13 @@
 //! 2. The findings of a copied tree form one alert. While other changed files below the same
 //!    directory are not assessed yet, the tree may grow. So the alert is held back until
 //!    [`HOLD_FILE`] after the last finding, at most [`HOLD_TREE`] after the first. The finding of a
-//!    single file may be the first of a tree. So it is held back, too, for at most [`HOLD_FILE`]. A
-//!    held file that is read again is assessed again, but not held longer. Files of a tree that
-//!    arrive after its alert are counted in a later summary.
-//! 3. There are at most [`RATE`] alerts in [`RATE_TIME`]. Further ones are counted, and the count
-//!    is an alert of its own when the time is over. Files beyond [`MOST_WAITING`] are counted in
-//!    the same way. So nothing is lost silently.
+//!    single file may be the first of a tree. So the finding of a single file is held back, too,
+//!    for at most [`HOLD_FILE`]. If the file is read again in this time, it is assessed again, but
+//!    its finding is not held longer. Files of a tree that arrive after its alert are counted in a
+//!    later summary.
+//! 3. There are at most [`RATE`] alerts in [`RATE_TIME`]. Further alerts are only counted. When
+//!    that time is over, one more alert reports their number. Files beyond [`MOST_WAITING`] are
+//!    counted in the same way. So nothing is lost silently.
 //!
 //! The baseline of a file is stored while the file waits for its assessment or its finding is held
 //! back. The numbers of files and of baselines are bounded.
@@ -36,7 +37,7 @@ pub const SETTLE: Duration = Duration::from_secs(2);
 /// and again.
 pub const CAP: Duration = Duration::from_secs(10);
 /// The longest time for which the finding of a file waits for other files of its tree. A growing
-/// tree waits for its next file for at most the same time.
+/// tree waits for its next file for at most this time, too.
 pub const HOLD_FILE: Duration = Duration::from_secs(10);
 /// The longest time from the first finding in a growing tree to its alert.
 pub const HOLD_TREE: Duration = Duration::from_secs(300);
@@ -48,13 +49,14 @@ pub const RATE_TIME: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(1);
 /// If at most this many findings are held, every call of [`Batching::alerts_if`] checks them.
 const MANY: usize = 500;
-/// The pause between checks grows by one `LOOK` whenever the number of held findings grows by this.
+/// The pause between checks grows by one `LOOK` whenever the number of held findings grows by this
+/// much.
 const VERY_MANY: usize = 5000;
-/// The time after the alert of a tree in which the same tree raises no other alert.
+/// After its alert, a tree raises no other alert for this time.
 const REPORTED: Duration = Duration::from_secs(600);
 /// The maximum number of changed files that wait for their assessment.
 pub const MOST_WAITING: usize = 200_000;
-/// If more findings than this are held, all of them are reported at once.
+/// If more findings than this are held, all of them are reported without further waiting.
 const MOST_HELD: usize = 50_000;
 
 /// The result of assessing a changed file.
@@ -64,11 +66,12 @@ pub enum Verdict {
     Nothing,
     /// The file is a document whose text is not known yet, and no other file has the same bytes.
     NotYet(ContentId),
-    /// The file resembles something new, but a git operation caused that, which deserves no alert.
+    /// The file resembles something new, but only because of a git operation. This deserves no
+    /// alert.
     Quiet,
     /// The file resembles something new.
     Resembles {
-        /// The files that it resembles, best first; never empty.
+        /// The files that the changed file resembles, best first. There is at least one.
         partners: Vec<Partner>,
         /// True if the file counts only as a part of a copied tree and raises no alert by itself.
         /// Such a file is too small, or it belongs to a build or to version control.
@@ -83,9 +86,9 @@ pub enum Alert {
     File {
         /// The changed file.
         path: PathBuf,
-        /// The file that it resembles most.
+        /// The file that the changed file resembles most.
         partner: Partner,
-        /// The number of other files that it resembles.
+        /// The number of other files that the changed file resembles.
         others: usize,
     },
     /// A tree now resembles another.
@@ -125,7 +128,7 @@ struct History {
     first: Instant,
     /// True if the file was read more than once.
     again: bool,
-    /// The time at which it was first found to resemble something new.
+    /// The time at which the file was first found to resemble something new.
     found: Option<Instant>,
 }
 
@@ -146,17 +149,17 @@ struct Held {
 }
 
 impl Held {
-    /// Returns the time until which the finding waits for other findings of its tree. A file that
-    /// has been written for [`CAP`] or longer waits less, because it is not in a tree that is being
-    /// copied.
+    /// Returns the time until which the finding waits for other findings of its tree. If a file has
+    /// been written for [`CAP`] or longer, it is not in a tree that is being copied. So its finding
+    /// waits for a shorter time.
     fn until(&self) -> Instant {
         let capped = self.history.again && self.since >= self.history.first + CAP;
         self.since + if capped { SETTLE } else { HOLD_FILE }
     }
 }
 
-/// The state machine. `waiting` and `order` have the files to assess, `held` has the findings that
-/// are held back.
+/// The state machine. `waiting` and `order` contain the files to assess. `held` contains the
+/// findings that are held back.
 #[derive(Debug, Default)]
 pub struct Batching {
     /// The files that were read but not assessed.
@@ -177,8 +180,8 @@ pub struct Batching {
 }
 
 impl Batching {
-    /// Records that a file was read again while it waits or its finding is held back. It then waits
-    /// again, with the baseline of its first reading. Returns `false` for any other file; the
+    /// Records that a file was read again while it waits or its finding is held back. The file then
+    /// waits again, with the baseline of its first reading. Returns `false` for any other file; the
     /// caller must then pass it to [`Self::read`].
     pub fn read_again(&mut self, path: &Path, now: Instant) -> bool {
         let (path, before, history) = if let Some((path, waiting)) = self.waiting.remove_entry(path)
@@ -199,8 +202,8 @@ impl Batching {
         true
     }
 
-    /// Records that a changed file was read. `before` is its baseline. It is ignored if the file
-    /// waits already or its finding is held back: the file then has an earlier baseline.
+    /// Records that a changed file was read. `before` is its baseline. If the file waits already,
+    /// or its finding is held back, `before` is ignored: the file then has an earlier baseline.
     pub fn read(&mut self, path: &Path, before: Baseline, now: Instant) {
         if self.read_again(path, now) {
             return;
@@ -217,7 +220,8 @@ impl Batching {
         self.wait(path.into(), now + SETTLE, before, history);
     }
 
-    /// Puts back a file that was due but could not be judged yet. It is due again at once.
+    /// Puts back a file that was due but could not be judged yet. The file is due again
+    /// immediately.
     pub fn put_back(&mut self, due: Due, now: Instant) {
         if self.waiting.contains_key(&due.path) || self.held.contains_key(&due.path) {
             return;
@@ -235,8 +239,8 @@ impl Batching {
         self.waiting.insert(path, waiting);
     }
 
-    /// Returns the time at which the caller should ask for due files and alerts again. There may be
-    /// none at that time.
+    /// Returns the time at which the caller should ask for due files and alerts again. At that time
+    /// there may be neither.
     pub fn deadline(&self) -> Option<Instant> {
         let waiting = self.order.first().map(|(at, _)| *at);
         let held = self.look.filter(|_| !self.held.is_empty());
@@ -335,8 +339,8 @@ impl Batching {
         self.limit(alerts, now)
     }
 
-    /// Removes the findings of complete trees from `held` and adds their alerts. Returns the files
-    /// of the trees that may still grow.
+    /// Removes the findings of complete trees from `held` and adds the alerts of these trees to
+    /// `alerts`. Returns the files of the trees that may still grow.
     fn trees(&mut self, now: Instant, all: bool, alerts: &mut Vec<Alert>) -> BTreeSet<Arc<Path>> {
         let findings: Vec<(&Path, Vec<&Path>)> = (self.held.iter())
             .map(|(path, held)| {
@@ -452,7 +456,7 @@ impl Batching {
     }
 
     /// Returns the alerts that [`RATE`] allows in [`RATE_TIME`], and counts the others. When that
-    /// time is over, a summary of the counted ones is returned first.
+    /// time is over, a summary of the counted alerts is returned first.
     fn limit(&mut self, alerts: Vec<Alert>, now: Instant) -> Vec<Alert> {
         if self.rate_began.is_none_or(|at| at + RATE_TIME <= now) {
             let left_out = std::mem::take(&mut self.left_out);

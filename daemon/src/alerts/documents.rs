@@ -1,8 +1,8 @@
 //! Stores changed documents whose texts are not known yet.
 //!
-//! A document is judged by its text, whose extraction may take an hour. Until then its baseline is
-//! stored. The [`Burst`] of files that changed together with the document is stored, too, even
-//! after that burst has ended.
+//! A document is judged by its text, whose extraction may take an hour. The baseline of the
+//! document is stored until its text is known. The [`Burst`] of files that changed together with
+//! the document is stored, too, even after that burst has ended.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -47,7 +47,7 @@ impl Documents {
         taken.map(|(_, due)| due).collect()
     }
 
-    /// Removes and returns the document at this path, which has changed again, if it waits.
+    /// Removes and returns the document at this path, if it waits. The document has changed again.
     pub(super) fn take(&mut self, path: &Path) -> Option<Due> {
         self.bursts.remove(path);
         self.waiting.remove(path).map(|(_, due)| due)

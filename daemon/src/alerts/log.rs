@@ -5,9 +5,9 @@
 //! is written anew with the last [`KEPT`] alerts. A full disk does not stop alerts: they stay in
 //! memory, and the journal has them. When there is space again, the file is written anew.
 //!
-//! A crash or a full disk may leave an incomplete last line. It is cut off when the file is opened,
-//! so that the next alert begins on a line of its own. The number of the cut alert is not reused,
-//! because somebody may have seen it.
+//! A crash or a full disk may leave an incomplete last line. That line is cut off when the file is
+//! opened, so that the next alert begins on a line of its own. The number of the cut alert is not
+//! reused, because somebody may have seen it.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -21,16 +21,17 @@ use tokio::sync::watch;
 
 /// The maximum number of alerts that are kept in memory, for questions, followers and sinks.
 pub const KEPT: usize = 4000;
-/// The number of lines at which the file is cut to the last [`KEPT`].
+/// The number of lines at which the file is cut to the last [`KEPT`] lines.
 const MOST_LINES: usize = 2 * KEPT;
 
-/// The log.
+/// The alerts in memory, and their file.
 #[derive(Debug)]
 pub struct AlertLog {
     path: PathBuf,
     rows: VecDeque<AlertRow>,
     lines: usize,
-    /// True if the file lacks alerts or its last line is incomplete. It must then be written anew.
+    /// True if the file lacks alerts or its last line is incomplete. The file must then be written
+    /// anew.
     is_behind: bool,
     /// The greatest number that an alert has had.
     last: watch::Sender<u64>,
@@ -95,8 +96,8 @@ impl AlertLog {
         }
     }
 
-    /// Adds the missing line feed to the last line if it has a whole alert. Otherwise cuts off that
-    /// line. It begins at byte `begin`.
+    /// Mends the last line, which begins at byte `begin` and has no line feed. Adds the line feed
+    /// if the line has a whole alert, and otherwise cuts off the line.
     fn mend(&self, is_alert: bool, begin: u64) -> io::Result<()> {
         let mut file = OpenOptions::new().append(true).open(&self.path)?;
         if is_alert {
@@ -115,8 +116,8 @@ impl AlertLog {
         }
         self.last.send_replace(row.seq);
         if let Some(bell) = &self.bell {
-            // If the channel is full, the receiver has not handled an earlier signal yet. One
-            // signal suffices for both alerts.
+            // If the channel is full, the receiver has not handled an earlier signal yet. That
+            // signal suffices for this alert, too.
             let _rung = bell.try_send(());
         }
     }
@@ -194,9 +195,8 @@ impl AlertLog {
     }
 }
 
-/// Returns the number of an alert from the beginning of its line. If the beginning has no whole
-/// number, the alert had the number after `last`. Returns `None` if the line is not the beginning
-/// of an alert.
+/// Returns the number of the alert that begins with `line`. If the number is cut, the alert had the
+/// number after `last`. Returns `None` if `line` is not the beginning of an alert.
 fn number_of_half(line: &[u8], last: u64) -> Option<u64> {
     const BEGIN: &[u8] = b"{\"seq\":";
     let Some(rest) = line.strip_prefix(BEGIN) else {

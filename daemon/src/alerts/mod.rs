@@ -10,10 +10,10 @@
 //! [`baselines`] stores the state of a file from before its change. [`batching`] decides when
 //! alerts are due and limits their number. [`novelty`] decides which files are similar and which of
 //! these deserve an alert. [`trees`] finds copied trees, and [`log`] stores the alerts. This module
-//! is the thread that runs them. The thread reads snapshots and changes nothing in the index, so it
-//! does not delay the indexer. (After alerts it only makes the index durable.) The thread reads
-//! baselines from the snapshot before a change as soon as it can. It drops that snapshot after
-//! `MOST_LATE` at the latest.
+//! is the thread that runs them. The thread only reads snapshots and changes nothing in the index,
+//! so it does not delay the indexer. (But after alerts it makes the index durable.) The thread
+//! reads baselines from the snapshot before a change as soon as it can. It drops that snapshot
+//! after `MOST_LATE` at the latest.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -75,8 +75,8 @@ const FLUSHED: usize = 2000;
 /// The longest time for which the snapshot before a change is kept to read baselines from it.
 /// Meanwhile the index file cannot reuse the pages that this snapshot sees.
 const MOST_LATE: Duration = Duration::from_secs(60);
-/// The time for which a [`Novelty`] is reused. It caches ignore files, git operations, and the
-/// files that have each content.
+/// The time for which a [`Novelty`] is reused. A `Novelty` caches ignore files, git operations, and
+/// the files that have each content.
 const CACHED: Duration = Duration::from_secs(5);
 
 /// Raises alerts until all senders of messages are gone. If `prints` is set, each alert is also
@@ -198,8 +198,8 @@ impl<'a> Raiser<'a> {
                 Err(error) => tracing::debug!(path = ?path, %error, "its past is not known"),
             }
         }
-        // The snapshots before and after a change get the same templates, namely the present ones.
-        // So a change of the templates is not taken for a change of files.
+        // The snapshots before and after a change get the same templates, namely the present
+        // templates. So a change of the templates is not taken for a change of files.
         let before = before.with_templates(self.shared.templates());
         self.unread.push_back(Unread {
             paths: paths.into_iter(),
@@ -346,8 +346,8 @@ impl<'a> Raiser<'a> {
         }
         // If a crash lost the index changes that caused these alerts, the next start would raise
         // the alerts again. So the index is written to disk. But after a crash, a change that is on
-        // disk is no news any more. So the index is not written while other changes have no verdict
-        // or their alerts are held back.
+        // disk raises no alert any more. So the write waits until all changes have verdicts and no
+        // alert is held back.
         if self.unread.is_empty()
             && self.batching.is_idle()
             && self.documents.is_empty()

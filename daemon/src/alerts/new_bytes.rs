@@ -1,7 +1,7 @@
-//! Searches only for the new bytes of a changed large file, to find out whether the whole file must
-//! be compared.
+//! Searches for the new bytes of a changed large file. The result decides whether the whole file
+//! must be compared.
 //!
-//! A search for a text of a gigabyte takes about a second, and logs and disk images change all the
+//! A search for a text of a gigabyte takes about a second. But logs and disk images change all the
 //! time. A new resemblance must be due to the new bytes, for example because another file was
 //! appended. So only the new bytes are searched for, at up to [`MOST_PIECES`] places. If they
 //! resemble no other file, the change is no news, and the whole file is not compared.
@@ -9,8 +9,8 @@
 //! Two kinds of news are missed. First, bytes that are appended in pieces of less than
 //! [`LEAST_SIZE`] never raise an alert. Second, the share of a small file that is in the large file
 //! may grow from 79 % to 81 %. This is found only if the added bytes alone resemble the small file.
-//! A file that became shorter is compared as a whole, because the loss may make it resemble
-//! another.
+//! A file that became shorter is compared as a whole, because the file may resemble another file
+//! after the loss.
 
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ const MOST: ByteLen = ByteLen(4 << 20);
 const MOST_PIECES: usize = 48;
 
 /// Returns whether the change of a file may be news. If the file only got new bytes, the change is
-/// no news in two cases: the bytes are fewer than [`LEAST_SIZE`], or they resemble no other file.
+/// no news in two cases. The bytes are fewer than [`LEAST_SIZE`], or they resemble no other file.
 pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<bool, AskError> {
     let ChangedFile {
         after, was, now, ..
@@ -66,8 +66,8 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
         pieces.push(bytes);
     }
     // Another file may have all pieces together, so they are also searched for as one text. A piece
-    // may also complete a passage that the file had before. The search for that piece finds this,
-    // too.
+    // may also complete a passage that the file had before. The search for that piece finds this
+    // case, too.
     if pieces.len() > 1 {
         pieces.push(pieces.concat());
     }
@@ -85,12 +85,12 @@ pub(super) fn may_be_news(changed: &ChangedFile<'_>, least: Fraction) -> Result<
     Ok(false)
 }
 
-/// Returns the ranges of new bytes in a changed file; `None` if the file is small and the index
-/// does not know them.
+/// Returns the ranges of new bytes in a changed file. `None` if the file is small and the index
+/// does not know the ranges.
 ///
-/// For an edit the index knows the first and the last new byte. It drops this knowledge after many
-/// edits. In that case, or if the two bytes are far apart, the old and the new chunks of a large
-/// file are compared.
+/// For an edit the index knows the first and the last new byte. The index drops this knowledge
+/// after many edits. In that case, or if the two bytes are far apart, the old and the new chunks of
+/// a large file are compared.
 fn what_came(changed: &ChangedFile<'_>) -> Result<Option<Vec<Range<u64>>>, AskError> {
     let &ChangedFile {
         before,
@@ -171,8 +171,8 @@ mod tests {
         // At more than `MOST_PIECES` places the whole file is compared.
         let many: Vec<(u64, &str)> = (1..100).step_by(2).map(|at| (at, &own[..3_000])).collect();
         assert!(written(&many, &beside));
-        // One place gets half of the other file's text, and another place gets a longer text that
-        // no file has.
+        // One place gets a text that no file has. Another place gets half of the other file's text,
+        // which is shorter.
         let rest = other.split_at(other.len() / 2).1;
         assert!(written(&[(5, &text(33, 9_000)), (95, rest)], &beside));
     }

@@ -1,26 +1,28 @@
 //! Decides whether a changed file resembles another file, and whether that is news.
 //!
 //! News is an effect of the *change*. So the files that the changed file resembles now are compared
-//! with its earlier neighbours, which a [`Baseline`] has. The following raises no alert by itself:
+//! with the earlier neighbours of that file. A [`Baseline`] has the earlier neighbours. The
+//! following raises no alert by itself:
 //!
 //! 1. **Earlier resemblance.** A draft that is saved still resembles its older versions.
 //! 2. **Its own earlier content.** After a save by renames, another name has exactly the content
-//!    that the file had before. An editor may also make its backup (`report.txt~`) by a copy or a
-//!    link. So a file and its backup are no news for each other. For other files, a backup is news
-//!    only as a part of a copied tree.
+//!    that the file had before. An editor may also make a backup (`report.txt~`) by a copy or a
+//!    link. So the resemblance between a file and its backup is no news. The resemblance between a
+//!    backup and another file is news only in a copied tree.
 //! 3. **A git operation.** If `.git/index` or `.git/HEAD` of the surrounding work tree was written
-//!    just now, git may have changed the files. (A copied work tree has a fresh `.git/index` too,
-//!    so only a work tree that existed before counts.)
+//!    just now, git may have changed the files. (A copied work tree has a fresh `.git/index`, too.
+//!    So this applies only to a work tree that existed before the change.)
 //! 4. **Builds and version control.** Files that a `.gitignore` names, and files in `.git` or
 //!    similar folders, are news only as a part of a copied tree.
 //! 5. **A large burst.** An unpacked archive is full of files that resemble each other. If many
 //!    files arrive at once, only resemblance to files that did not change with them is news.
-//! 6. **Unpacking.** A file that comes out of an archive is also in that archive, which is no news.
-//!    But it is news that a mail or an archive holds a file of the tree.
+//! 6. **Unpacking.** It is no news that an unpacked file is also in its archive. But it is news
+//!    that a mail or an archive holds a file of the tree.
 //! 7. **Acknowledged pairs** ([`crate::acks`]). A mark is about two contents, so it says nothing
-//!    about a changed one. By rule 1, an edit of a marked file is no news for the other file.
-//! 8. **Small files** (under 1 KiB, or the size that the root sets). They count only as identical
-//!    files of a copied tree.
+//!    about a changed content. But by rule 1, an edit of one marked file raises no alert about the
+//!    other.
+//! 8. **Small files** (under 1 KiB, or the size that the root sets). They are news only as
+//!    identical files of a copied tree.
 //!
 //! A document is judged by its text. While the text is unknown ([`Verdict::NotYet`]), only an
 //! identical copy is news.
@@ -58,8 +60,8 @@ const IN_NUMBERS: usize = 20;
 /// operation.
 const GIT_FRESH: Duration = Duration::from_secs(15);
 
-/// Decides which resemblances are news, and caches its look-ups. It is replaced every few seconds,
-/// so the cached facts do not get old.
+/// Decides which resemblances are news, and caches its look-ups. This value is replaced every few
+/// seconds, so the cached facts do not get old.
 #[derive(Debug)]
 pub struct Novelty {
     after: Snapshot,
@@ -72,7 +74,7 @@ pub struct Novelty {
     holders: HashMap<ContentId, Arc<Holders>>,
     /// The parsed `.gitignore` of each directory; `None` if it has none.
     ignores: HashMap<PathBuf, Option<Gitignore>>,
-    /// Whether git wrote the `.git` of a directory a moment ago, by directory.
+    /// For each directory, whether git wrote its `.git` a moment ago.
     git: HashMap<PathBuf, bool>,
     /// The number of paths that were looked up to fill `holders`.
     #[cfg(test)]
@@ -134,8 +136,8 @@ impl Novelty {
         self.after = after;
     }
 
-    /// Decides which resemblances of one file are news. `before` is its state before the change.
-    /// `burst` has the files that changed in the same burst, including this one.
+    /// Decides which resemblances of one file are news. `before` is the state of the file before
+    /// the change. `burst` has the files that changed in the same burst, including this file.
     pub fn assess(&mut self, path: &Path, before: &Baseline, burst: &Burst) -> Verdict {
         self.try_assess(path, before, burst)
             .unwrap_or_else(|error| {
@@ -201,7 +203,7 @@ impl Novelty {
         })
     }
 
-    /// Returns other files with the same content. Files with the same name are first, because those
+    /// Returns other files with the same content. Files with the same name are first, because they
     /// are the counterparts in a copied tree.
     fn identical(
         &mut self,
@@ -281,8 +283,8 @@ impl Novelty {
     }
 
     /// Returns whether a resemblance is no news. It is no news if it existed before the change, or
-    /// if the partner has the earlier content of the file. It is no news, either, if both files
-    /// arrived in a large burst.
+    /// if both files arrived in a large burst. A partner that has the earlier content of the file
+    /// is no news, either.
     fn is_known(
         &self,
         partner: &Partner,
@@ -352,7 +354,8 @@ impl Novelty {
     }
 }
 
-/// The files that have one content. Of each file only its first path in sorted order is listed.
+/// The files that have one content. If a file has several paths, only the one that sorts first is
+/// listed.
 #[derive(Debug)]
 struct Holders {
     /// All files, sorted by file name and then by path.
@@ -365,8 +368,8 @@ impl Holders {
     fn new(mut paths: Vec<(PathBuf, FileId)>) -> Self {
         paths.sort_unstable();
         // [`Self::others`] returns files with a given name first. If these are fewer than
-        // `MOST_HOLDERS`, it adds files of this list, but none with that name, and not `itself`. So
-        // this many suffice.
+        // `MOST_HOLDERS`, it adds files of `first`, but none with that name, and not `itself`. So
+        // `2 * MOST_HOLDERS + 1` files suffice.
         let first = paths.iter().take(2 * MOST_HOLDERS + 1).cloned().collect();
         paths.sort_by(|(a, _), (b, _)| a.file_name().cmp(&b.file_name()));
         Self {
@@ -401,8 +404,8 @@ fn is_backup(path: &Path, original: &Path) -> bool {
         && originals(path).any(|name| Some(OsStr::from_bytes(name)) == original.file_name())
 }
 
-/// Returns the names of files for which an editor may make a file with the name of `path`: a
-/// backup, a swap file or a file of unsaved changes. There are none if `path` has no such name.
+/// Returns the names of the files of which `path` may be an editor's backup, swap file or file of
+/// unsaved changes. Returns no names if `path` is not named like such a file.
 fn originals(path: &Path) -> impl Iterator<Item = &[u8]> {
     let name = path.file_name().unwrap_or_default().as_bytes();
     // `x~` and `x.~1~`

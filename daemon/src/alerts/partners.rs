@@ -35,10 +35,10 @@ pub struct Partner {
     pub shared_bytes: ByteLen,
 }
 
-/// Finds the files that resemble the file at `path` enough for an alert, best first. `part_reader`
-/// extracts the texts of documents again, so that the shares are measured and not estimated. Files
-/// inside archives are left out: it is no news that a file that was just unpacked is also in its
-/// archive.
+/// Finds the files that resemble the file at `path` closely enough for an alert, best first.
+/// `part_reader` extracts the texts of documents again, so that the shares are measured and not
+/// estimated. Files inside archives are left out, because it is no news that an unpacked file is
+/// also in its archive.
 pub(crate) fn alike(
     snapshot: &Snapshot,
     path: &Path,
@@ -57,9 +57,10 @@ pub(crate) fn alike(
     Ok(partners.collect())
 }
 
-/// Finds the files that the file at `path` may have resembled enough for an alert before its
-/// change. The earlier content can no longer be read. So the share of a pair that was not measured
-/// before the change is an estimate. The pair counts if the upper end of the estimate is enough.
+/// Finds the files that the file at `path` may have resembled before its change, closely enough for
+/// an alert. The earlier content can no longer be read. So if the share of a pair was not measured
+/// before the change, it is estimated. The pair counts if the upper end of the estimate is large
+/// enough.
 pub(super) fn alike_before(
     snapshot: &Snapshot,
     path: &Path,
@@ -83,7 +84,7 @@ fn files_like(
     Ok(files.filter(|similar| similar.names.is_empty()))
 }
 
-/// Returns whether a file resembles another enough for an alert.
+/// Returns whether a file resembles another closely enough for an alert.
 pub(super) fn is_alike(similar: &Similar, least: Fraction) -> bool {
     is_enough(similar, similar.measures.containment(), least)
 }

@@ -1,4 +1,4 @@
-//! Decides which changes deserve an alert, by the rules of the root that has the file.
+//! Decides which changes deserve an alert, by the rules of the root that contains the file.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -42,7 +42,7 @@ impl Rules {
         ByteLen(rules.map_or(AlertRules::USUAL_SIZE, AlertRules::least_size))
     }
 
-    /// Returns whether the rules of the alert's root accept its kind.
+    /// Returns whether the rules of the alert's root accept the kind of the alert.
     pub fn accept(&self, row: &AlertRow) -> bool {
         let rules = self.of(row.a.as_path());
         let word = row.word();

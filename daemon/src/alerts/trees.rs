@@ -2,10 +2,10 @@
 //!
 //! A file of a copied tree has the same path below the copy as its original below the original
 //! tree. For example, `/mail/2024/a.eml` and `/backup/2024/a.eml` both end in `2024/a.eml`. If the
-//! longest common ending is cut off, every file of the tree leaves the same pair of directories:
-//! `/mail` and `/backup`. So each pair of similar files votes for the pair of directories that it
-//! leaves. The pair with the most votes is the tree. If all its files are in one folder below that
-//! pair, the tree is named after that folder.
+//! longest common ending is cut off, the same pair of directories is left for every file of the
+//! tree: `/mail` and `/backup`. So each pair of similar files votes for the pair of directories
+//! that is left. The pair with the most votes is the tree. If all files of the copy are in one
+//! deeper folder, the tree is named after that folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -31,8 +31,8 @@ pub struct Tree {
     pub members: Vec<usize>,
 }
 
-/// Groups findings into trees. A finding is a path with the paths that it resembles. It is in at
-/// most one tree.
+/// Groups findings into trees. A finding is a path with the paths that it resembles. Each finding
+/// is in at most one tree.
 pub fn group(findings: &[(&Path, Vec<&Path>)]) -> Vec<Tree> {
     let mut votes: BTreeMap<(PathBuf, PathBuf), BTreeSet<usize>> = BTreeMap::new();
     for (at, (path, partners)) in findings.iter().enumerate() {
@@ -47,8 +47,8 @@ pub fn group(findings: &[(&Path, Vec<&Path>)]) -> Vec<Tree> {
     }
     let mut trees = Vec::new();
     while trees.len() < MOST_TREES {
-        // If two pairs have equally many votes, the one that sorts first wins. So equal input gives
-        // equal output.
+        // If two pairs have equally many votes, the pair that sorts first wins. So equal input
+        // gives equal output.
         let Some(best) = votes
             .iter()
             .rev()

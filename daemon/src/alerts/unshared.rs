@@ -1,11 +1,11 @@
-//! Decides without a search whether a small change of a text may be news. It is no news if no other
-//! file has the added text.
+//! Decides without a search whether a small change of a text may be news. A change is no news if no
+//! other file has the added text.
 //!
 //! Most changes are small: a line is added to a text, or a sentence is rewritten. Two searches for
 //! similar files, one before and one after the change, would read a posting list for each sample.
 //! But most samples are unchanged. Similar files are found by common chunks and samples. Suppose
-//! that no other file has a new chunk or sample. Then every file that resembles the changed file
-//! now had as much in common with it before. So only the new chunks and samples are looked up, and
+//! that no other file has a new chunk or sample. Then every file that now resembles the changed
+//! file had as much in common with it before. So only the new chunks and samples are looked up, and
 //! neither search is needed.
 //!
 //! One kind of news is missed, as in [`super::new_bytes`]. The share of another file may grow from
@@ -22,8 +22,8 @@ use resemble_relate::{AskError, bytes_of};
 
 use super::partners::ChangedFile;
 
-/// If the index does not have all samples of a text, a text of at most this size is read to compute
-/// them. A larger one is compared as a whole.
+/// If the index does not have all samples of a text, the text is read to compute them, up to this
+/// size. A larger text is compared as a whole.
 const MOST_READ: ByteLen = ByteLen(64 << 10);
 
 /// Returns whether a change may deserve an alert. It deserves none if no other file has any of the
@@ -80,8 +80,8 @@ fn chunk_keys(chunks: &ChunkList) -> impl Iterator<Item = u64> + '_ {
 
 /// Returns all samples of a text if the index has them. Otherwise reads the text, and returns only
 /// the samples that its unchanged beginning and its unchanged end lack. `first` and `last` are the
-/// numbers of bytes of these two. Returns `None` if the text is too large to be read, or if its
-/// file has another content now.
+/// lengths of that beginning and that end in bytes. Returns `None` if the text is too large to be
+/// read, or if its file has another content now.
 fn samples_of(
     snapshot: &Snapshot,
     row: &ContentRow,
@@ -112,8 +112,8 @@ fn samples_of(
     Ok(Some(new.collect()))
 }
 
-/// Returns whether another content has one of `keys`, the new keys of the content `now`. Keys that
-/// are boilerplate do not count. Keys that the content `was` had before do not count, either.
+/// Returns whether another content has one of `keys`, the new keys of the content `now`. Two kinds
+/// of keys do not count: those that are boilerplate, and those that the old content `was` has.
 fn others_have(
     (before, was): (&Snapshot, ContentId),
     (after, now): (&Snapshot, ContentId),

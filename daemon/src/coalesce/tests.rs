@@ -158,8 +158,8 @@ fn the_save_dance_is_one_rename_and_one_read() {
 
 #[test]
 fn the_whole_dance_in_one_batch_is_one_read_too() {
-    // The temporary file was made and renamed before its events were read. The hint about its write
-    // has the old name, where no file is left.
+    // The temporary file was made and renamed before its events were read. The hint about the write
+    // names the old path, where no file is left.
     let now = Instant::now();
     let mut state = Coalescer::new(Timing::default());
     let rename = Rename {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_proto::pattern::{BadPattern, Patterns};
 
-/// A folder, with a pattern for the names of its catalogues that are kept up to date.
+/// A folder of catalogues. Those whose names match a pattern are kept up to date.
 #[derive(Clone, Debug)]
 pub struct CatalogueFolder {
     folder: PathBuf,
@@ -46,7 +46,8 @@ impl CatalogueFolder {
         &self.folder
     }
 
-    /// Returns whether a path is one of the catalogues: a file of the folder whose name matches.
+    /// Returns whether a path is one of the catalogues. They are the files in the folder whose
+    /// names match the pattern.
     pub(crate) fn names(&self, file: &Path) -> bool {
         let name = file.file_name().map(Path::new);
         file.parent() == Some(&self.folder) && name.is_some_and(|name| self.names.admit(name))

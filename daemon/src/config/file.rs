@@ -124,7 +124,8 @@ pub(super) struct FileCatalogue {
 }
 
 impl FileRoot {
-    /// Returns the rules of a root. Rules that the root does not set are those for all roots.
+    /// Returns the rules of a root. If the root does not set a rule, the rule for all roots
+    /// applies.
     pub(super) fn rules(&self, of_all: &RuleSet) -> RuleSet {
         let own = RuleSet {
             scan: RootRules {
@@ -151,7 +152,7 @@ impl FileRoot {
 }
 
 impl FileConfig {
-    /// Returns the rules for all roots, which apply if a root has none of its own.
+    /// Returns the rules for all roots. They apply where a root has no rule of its own.
     pub(super) fn rules_of_all(&self) -> RuleSet {
         let alerts = AlertRules {
             min: self.alert_min.map(|share| share.0),

@@ -13,9 +13,9 @@ use super::ConfigError;
 use super::values::{NumberOrWords, Pattern, Share, Word, words};
 use crate::alerts::sinks::{FileSink, Journal, SinkConfig, SinkKind};
 
-/// The default limit of runs a minute for a command that runs once for each alert.
+/// The default limit of runs per minute for a command that runs once for each alert.
 const RATE: u32 = 30;
-/// The default of the least pause between two mails.
+/// The default minimum pause between two mails.
 const MAIL_EVERY: Duration = Duration::from_secs(600);
 /// Default time limit of a command.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -236,8 +236,8 @@ impl FileNotify {
     }
 }
 
-/// Resolves symbolic links if the path exists. The paths in alerts have no links, so a root of the
-/// filter would match no alert otherwise.
+/// Resolves symbolic links if the path exists. The paths in alerts have no links. So a filter root
+/// whose path has links would match no alert.
 fn real(path: PathBuf) -> PathBuf {
     std::fs::canonicalize(&path).unwrap_or(path)
 }

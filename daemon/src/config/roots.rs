@@ -72,7 +72,7 @@ pub enum RootError {
         /// The root.
         path: PathBuf,
     },
-    /// Another user could replace the directory, which system mode does not allow.
+    /// Another user could replace the directory. System mode does not allow that.
     #[error(
         "cannot watch {}: {} above it {what}, so another folder could be put in its place; in \
          system mode only root and the daemon may",
@@ -106,8 +106,8 @@ pub enum RootError {
 }
 
 /// Checks whether a root can be watched, and returns it with the links in its path resolved. A root
-/// must be a directory on a file system that is entered. It must be outside any overlay and our
-/// state folder.
+/// must be a directory on a file system that is entered. The root must be outside any overlay and
+/// the state folder.
 pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, RootError> {
     // This check comes before any access to the path. If the path is in an overlay whose daemon is
     // dead, an access would hang or fail with an unhelpful message.

@@ -10,8 +10,8 @@ use super::{Config, ConfigError, RootError};
 const STATE: &str = "/var/lib/resemble";
 /// Default socket.
 const SOCKET: &str = resemble_proto::places::SYSTEM_SOCKET;
-/// The default mount point. Root mounts it, so it is outside the folders that the daemon's user may
-/// write to.
+/// The default mount point. Root mounts the view, so the mount point is outside the folders that
+/// the daemon's user may write to.
 const VIEW: &str = "/run/resemble-view";
 
 /// The default user of the daemon, and the default group whose members give it orders.
@@ -81,9 +81,9 @@ pub(super) fn places() -> [PathBuf; 3] {
 }
 
 impl Config {
-    /// Turns the settings into those of system mode. Fails if they request something that system
-    /// mode does not support. Also fails if another user could replace a root, or if a root has
-    /// hidden files.
+    /// Turns the settings into those of system mode. Fails if the settings request something that
+    /// system mode does not support. Also fails if another user could replace a root, or if a root
+    /// has hidden files.
     pub(super) fn for_all(mut self, system: SystemConfig) -> Result<Self, ConfigError> {
         let asked = [
             ("--link", self.link.is_some()),
@@ -132,7 +132,7 @@ pub(crate) fn held_fast(root: &Path, daemon: u32) -> Result<(), RootError> {
     Ok(())
 }
 
-/// Replaces the error of a missing root below a home by one that says that the root may be hidden.
+/// If a root below a home is missing, replaces the error by the error that the root may be hidden.
 pub(super) fn perhaps_hidden(error: RootError) -> RootError {
     match error {
         RootError::Missing { path, .. } if HOMES.iter().any(|home| path.starts_with(home)) => {
@@ -176,8 +176,8 @@ mod tests {
 
     #[test]
     fn a_root_that_others_could_move_is_refused() {
-        // The folder has a random name. Another user could have made a folder with a fixed name
-        // before.
+        // The folder has a random name. If the name were fixed, another user could have made the
+        // folder before.
         let dir = tempfile::tempdir().unwrap();
         let dir = fs::canonicalize(dir.path()).unwrap();
         let loose = |root: &Path| match held_fast(root, 4242) {

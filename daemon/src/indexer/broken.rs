@@ -1,5 +1,5 @@
 //! Handles an index that cannot be read or written: closes it, and opens it again. Until the index
-//! is open again, its last commit answers questions.
+//! is open again, questions are answered from its last commit.
 
 use std::path::Path;
 use std::time::Instant;
@@ -23,8 +23,8 @@ impl Indexer {
         self.ingest = None;
         let is_new = self.set_damaged_aside();
         self.retry = Some(match self.retry {
-            // A rebuilt index can be written to at once. If the rebuilt index breaks, too, the
-            // pause applies.
+            // A rebuilt index can be written to at once. But if the rebuilt index breaks, too,
+            // there is a pause before the next attempt.
             None if is_new => Retry::now(),
             last => Retry::after(last),
         });
@@ -33,8 +33,8 @@ impl Indexer {
         self.shared.swap_index(&*self.opener);
     }
 
-    /// Returns true if no damage was found in the index. Otherwise handles the damage, which
-    /// rebuilds the index, and returns false.
+    /// Returns true if no damage was found in the index. If there is damage, has the index rebuilt
+    /// and returns false.
     pub(super) fn is_sound(&mut self) -> bool {
         let index = self.shared.index();
         let Some(damage) = index.and_then(|index| index.damage()) else {
@@ -46,8 +46,8 @@ impl Indexer {
         false
     }
 
-    /// Sets a damaged index aside, so that a new one is built from the files. All files are new in
-    /// the new index, so none of them raises an alert. Returns whether an index was set aside.
+    /// Sets a damaged index aside, so that a new index is built from the files. In the new index
+    /// all files are new, so no file raises an alert. Returns whether an index was set aside.
     fn set_damaged_aside(&mut self) -> bool {
         let Some(index) = self.shared.index().filter(|index| index.damage().is_some()) else {
             return false;
@@ -81,9 +81,9 @@ impl Indexer {
         self.start_ingest(index);
         self.keep_roots();
         self.attach_catalogues();
-        // The scan finds all changes that were reported meanwhile. If they were too many to be
-        // remembered, the watches may be wrong, too, so the source is restarted. The retry, whose
-        // pause grows, ends only when a scan succeeds.
+        // The scan finds all changes that were reported while the index was closed. If there were
+        // too many reports to remember, the watches may be wrong, too, so the source is restarted.
+        // Only a successful scan ends the retries.
         self.hear();
         if self.rescan_source {
             self.restart_source();

@@ -3,22 +3,23 @@
 //!
 //! Each file that matches the pattern is imported under its own name without the extension. It is
 //! imported again when it is replaced, and forgotten when it is gone. The daemon does not need to
-//! know the machines whose catalogues it has: they put their files into the folder. These are the
-//! rules:
+//! know the machines whose catalogues it has. The machines put their files into the folder. These
+//! are the rules:
 //!
 //! 1. **Catalogues are copied**, as by `resemble catalogue add`. If a folder cannot be reached, for
 //!    example because its disk is not mounted, its catalogues stay.
-//! 2. **A file is read when its stat differs** from that of the file that was imported or refused.
+//! 2. **A file is read when its stat differs** from the stat that the file had when it was last
+//!    imported or refused.
 //! 3. **A file that may still be written is left alone** for [`SETTLED`]. A barrier ends the wait,
-//!    and so does an event that the file was closed or moved here. An unusable file is reported
-//!    only after [`TOLD`]: a file that is copied slowly is truncated until it is complete. The
-//!    previous catalogue stays.
+//!    and so does an event which reports that the file was closed or moved into the folder. An
+//!    unusable file is reported only after [`TOLD`], because a file that is being copied slowly is
+//!    truncated. Until a file is usable, the previous catalogue stays.
 //! 4. **A label belongs to a user or to a folder.** A catalogue that a user has imported is not
 //!    replaced from a folder. A label from a folder can be neither imported nor removed by a user.
 //!
 //! The folders are checked after an event in them, whenever the roots are checked, and by barriers.
-//! A record in the folder of the copies names the file from which each copy was made. If the record
-//! is missing, the copies are compared with the files by their checksums.
+//! A record in the folder of the copies names, for each copy, the file from which the copy was
+//! made. If the record is missing, the copies are compared with the files by their checksums.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -38,11 +39,11 @@ use crate::state_file;
 use crate::watch::Marks;
 
 /// The time without changes after which a file is imported. The wait only saves reads of a file
-/// that arrives piece by piece. A truncated file would be refused, and read again when it has
-/// changed.
+/// that arrives piece by piece. A truncated file would only be refused, and then read again after
+/// its next change.
 const SETTLED: Duration = Duration::from_millis(250);
 /// The marks of a file that was moved into a folder. Some moved files lack [`Marks::ATTRIBUTES`].
-/// So this mark is added to the marks of each file before they are compared with these.
+/// So that mark is added to the marks of each file before the comparison.
 const MOVED_HERE: Marks = Marks::APPEARED.and(Marks::ATTRIBUTES);
 /// The time without changes after which an unusable file is reported.
 const TOLD: Duration = Duration::from_secs(60);
@@ -82,7 +83,7 @@ struct TakenFrom {
 struct Offered {
     file: PathBuf,
     stamp: Stamp,
-    /// The time since its last change; `None` if its time of change is in the future.
+    /// The time since the file was last changed. `None` if the file claims a change in the future.
     age: Option<Duration>,
 }
 
@@ -133,8 +134,8 @@ pub(super) struct CatalogueFolders {
 }
 
 impl CatalogueFolders {
-    /// Starts with the files imported in earlier runs. They are read from the record in `copies`,
-    /// the folder of the copies.
+    /// Starts with the files imported in earlier runs. The record in `copies`, the folder of the
+    /// copies, lists these files.
     pub(super) fn new(folders: Vec<CatalogueFolder>, copies: Option<&Path>) -> Self {
         let taken = copies.and_then(|copies| fs::read(copies.join(TAKEN)).ok());
         let taken = taken.and_then(|text| serde_json::from_slice(&text).ok());
@@ -269,7 +270,7 @@ impl Indexer {
     }
 
     /// Watches the folders, and schedules a check for new files. A folder that cannot be watched is
-    /// checked whenever the roots are.
+    /// checked whenever the roots are checked.
     pub(super) fn watch_catalogue_folders(&mut self) {
         for folder in self.followed.to_watch() {
             self.next_roots = Instant::now();
@@ -279,8 +280,8 @@ impl Indexer {
         }
     }
 
-    /// Imports new and replaced files of the folders: all if `all` is set, otherwise at most one.
-    /// Forgets the catalogues whose files have vanished.
+    /// Imports new and replaced files of the folders. Imports all of them if `all` is set, and
+    /// otherwise at most one. Forgets the catalogues whose files have vanished.
     pub(super) fn follow_catalogues(&mut self, all: bool) {
         let copies = self.options.catalogues.clone();
         let (Some(copies), Some(_)) = (copies, self.shared.index()) else {
@@ -422,7 +423,7 @@ impl Indexer {
         self.followed.told = troubles;
     }
 
-    /// Returns the reason why a user cannot change the catalogue of this label; `None` if they can.
+    /// Returns the reason why users cannot change the catalogue of this label; `None` if they can.
     pub(super) fn follows(&self, label: &str) -> Option<String> {
         let file = self.followed.source_of(label)?;
         Some(format!(
@@ -436,8 +437,8 @@ impl Indexer {
 mod tests {
     use super::*;
 
-    /// A file that was closed or moved here is imported at once. A file that is being written is
-    /// not.
+    /// A file that was closed, or moved into the folder, is imported without waiting. A file that
+    /// is being written is not.
     #[test]
     fn what_is_heard_to_be_complete() {
         let heard = |path: &str, marks: &[Marks]| {

@@ -2,8 +2,8 @@
 //!
 //! The catalogue files in the state folder are authoritative; the index has a copy of their
 //! contents. A record in the index lists the catalogues that the index has. So a starting daemon
-//! reads only other catalogues. Catalogues are no roots: they take no part in scans, events and
-//! checks of the file system.
+//! reads only those catalogues that the record does not list. Catalogues are no roots: they take no
+//! part in scans, events and checks of the file system.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -38,8 +38,8 @@ fn remember(index: &Index, known: &Known) -> Result<(), CatalogueError> {
 }
 
 impl Indexer {
-    /// Makes the index have exactly the catalogues of the state folder. The answer of `status`
-    /// names those that cannot be used.
+    /// Changes the index so that it has exactly the catalogues of the state folder. If a catalogue
+    /// cannot be used, the answer of `status` names it.
     pub(super) fn attach_catalogues(&mut self) {
         let (Some(folder), Some(index)) = (self.options.catalogues.clone(), self.shared.index())
         else {
@@ -181,7 +181,7 @@ fn attach(
 ) -> Result<(), CatalogueError> {
     let checksum = catalogue.checksum().to_string();
     // Before the catalogue is loaded, its label is removed from the record. So if the daemon
-    // crashes meanwhile, the next start does not take half a catalogue for a whole one.
+    // crashes during the load, the next start does not take half a catalogue for a whole one.
     known.remove(label);
     remember(index, known)?;
     catalogue::load(index, root, catalogue)?;

@@ -20,9 +20,9 @@
 //!    polled directories are checked. The reply passes through the alert thread, so alerts are
 //!    raised first.
 //! 4. **Lost events** (overflow): the source and the table of watches restart, and all roots are
-//!    scanned. Meanwhile answers are from the index as it is, and are marked as not fresh. A source
-//!    that cannot start is retried with growing pauses, and every directory is polled until it
-//!    starts.
+//!    scanned. Until the scan ends, answers are from the index as it is, and are marked as not
+//!    fresh. A source that cannot start is retried with growing pauses, and every directory is
+//!    polled until it starts.
 //! 5. **An index that cannot be written** (full disk) is closed and opened again. While it cannot
 //!    be opened, questions are answered from its last commit. Writing is retried with growing
 //!    pauses. Writing begins with a scan of everything, which finds the missed changes. A *damaged*
@@ -30,7 +30,7 @@
 //! 6. **A transient failure** (no descriptors left, an error of a disk) is not recorded as a fact
 //!    about the file. The path is retried. A barrier also retries the path, and fails if that retry
 //!    fails.
-//! 7. **An unreachable root** keeps its content and is *unavailable*. When it is back, it is
+//! 7. **An unreachable root** keeps its content and is *unavailable*. When the root is back, it is
 //!    scanned, and unchanged files are not read.
 //! 8. **The slow comparison** of everything with the index ([`Options::reconcile`]) is done
 //!    directory by directory, between other work.
@@ -40,7 +40,7 @@
 //!     before it.
 //! 11. **Small changes are made durable together**, a minute after the first one at the latest. A
 //!     barrier, an alert or the end of the daemon makes them durable earlier. If the daemon is
-//!     killed before, the scan of the next start finds them again.
+//!     killed before that, the scan of the next start finds the changes again.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -81,19 +81,21 @@ mod work;
 use catalogue_folders::CatalogueFolders;
 use watches::{Watches, look};
 
-/// The pause between two checks of the roots and of the mounts in them. They are checked regularly
+/// The pause between two checks of the roots and of the mounts in them. Regular checks are needed
 /// because a mount makes no event.
 const ROOTS: Duration = Duration::from_secs(10);
 /// The least pause between two checks of the directories that cannot be watched.
 const POLL: Duration = Duration::from_secs(10);
-/// The pause between two such checks is at least the duration of the last check times this.
+/// The pause after a check of the directories that cannot be watched is at least the duration of
+/// that check times this.
 const POLL_SHARE: u32 = 20;
-/// The least pause between two reconciles that events cause. So a storm of events becomes a few
+/// The least pause between two reconciles that events cause. So a storm of events causes only a few
 /// large transactions.
 const BREATH: Duration = Duration::from_millis(50);
 /// The least pause between two readings of a file that changed while it was read.
 const MOVING: Duration = Duration::from_secs(5);
-/// That pause is at least the duration of the first reading times this.
+/// If a file changed while it was read, the pause is at least the duration of that reading times
+/// this.
 const MOVING_SHARE: u32 = 10;
 /// The time after which the reading of a large file pauses, so that other files are read.
 const TURN: Duration = Duration::from_secs(1);
@@ -214,7 +216,7 @@ pub struct Indexer {
     ingest: Option<Ingest>,
     coalescer: Coalescer,
     watches: Watches,
-    /// The roots whose first scan is done, in this run or an earlier one. Only changes in these
+    /// The roots whose first scan is done, in this run or an earlier run. Only changes in these
     /// roots raise alerts.
     complete: BTreeSet<PathBuf>,
     /// The roots that `watch remove` has removed, in this run or an earlier run.
@@ -226,11 +228,11 @@ pub struct Indexer {
     /// The mounts below the roots.
     mounts: mounts::MountPoints,
     syncs: Vec<PendingSync>,
-    /// Directories and files to check again, each with the time of that check. They were read too
+    /// Directories and files to check again, each with the time of that check. These were read too
     /// soon after a change, or while they were changing.
     recheck: BTreeMap<PathBuf, (Instant, Cause)>,
-    /// Targets to check again. Most changed during every check so far; others have lost a watch or
-    /// a mount. They are checked at `next_unresolved`, or earlier by a barrier.
+    /// Targets to check again. Most of them changed during every check so far; the others have lost
+    /// a watch or a mount. All are checked at `next_unresolved`, or earlier by a barrier.
     unresolved: Vec<Target>,
     next_unresolved: Instant,
     /// The time of the first change under an unobserved name since inodes were last compared.
@@ -534,8 +536,8 @@ impl Indexer {
                 self.next_roots = Instant::now();
             }
             if roots.iter().any(|root| root.starts_with(&path)) {
-                // The path is a root or a folder above one. The check of the roots finds out what
-                // has happened.
+                // The path is a root or a folder above a root. The check of the roots finds out
+                // what has happened.
                 self.next_roots = Instant::now();
                 if hint.marks.has_any(Marks::GONE) {
                     self.watches.dropped(&path);

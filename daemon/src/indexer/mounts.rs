@@ -1,12 +1,12 @@
 //! Finds changes of the mounts below the roots. Neither mounting over a folder nor unmounting makes
 //! an event. So the kernel's list of mounts is compared with the last known list whenever the roots
-//! are checked. It is also compared before and after each check of changes, and between the
+//! are checked. The lists are also compared before and after each check of changes, and between the
 //! listings of any reconcile.
 //!
-//! A check during which the list changed is not reliable, because a mount may have hidden files
-//! meanwhile. Single targets are then checked again. If mounts change all the time, repeating a
-//! whole scan might never end. So after a scan only the changed mount points and the folders that
-//! were being listed are checked again.
+//! If the list changed during a check, the check is not reliable, because a mount may have hidden
+//! files. Single targets are then checked again. If mounts change all the time, repeating a whole
+//! scan might never end. So after a scan only the changed mount points and the folders that were
+//! being listed are checked again.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,13 +15,14 @@ use std::path::{Path, PathBuf};
 use resemble_mounts::{Mount, mount_number};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// The mount that is visible at a path. If several file systems are mounted there, it is the last
-/// mount.
+/// The mount that is visible at a path. If several file systems are mounted at the path, only the
+/// last mount is visible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Covering {
     id: u64,
     device: String,
-    /// The kernel's unique id of the mount, which is never reused; `None` if the kernel has none.
+    /// The kernel's unique id of the mount, which is never reused; `None` if the kernel gives no
+    /// such id.
     number: Option<u64>,
 }
 
@@ -53,8 +54,8 @@ impl MountPoints {
         poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
     }
 
-    /// Reads the kernel's list. Returns the paths below the roots whose mount has changed since the
-    /// last call.
+    /// Reads the kernel's list. Returns the paths below the roots at which the mount has changed
+    /// since the last call.
     pub(super) fn changed(&mut self, roots: &[PathBuf]) -> Vec<PathBuf> {
         match resemble_mounts::read() {
             Ok(mounts) => self.compare(&mounts, roots, mount_number),

@@ -21,8 +21,8 @@ pub(super) struct Watching<'a> {
     pub(super) watches: &'a mut Watches,
     pub(super) shared: &'a Shared,
     pub(super) stop: &'a StopFlag,
-    /// True if all targets are whole subtrees or renames, so that every directory below a listed
-    /// one is listed, too.
+    /// True if all targets are whole subtrees or renames. Then every directory below a listed
+    /// directory is listed, too.
     pub(super) deep: bool,
     /// The channel for changed files; `None` if no change raises an alert.
     pub(super) alerts: Option<&'a Sender<alerts::Message>>,
@@ -37,7 +37,7 @@ pub(super) struct Watching<'a> {
 pub(super) struct Meanwhile {
     /// True if anything was mounted or unmounted, at any path.
     pub(super) is_other: bool,
-    /// The mount points below the roots that changed.
+    /// The changed mount points below the roots.
     pub(super) points: Vec<PathBuf>,
     /// Directories that were being listed when mounts changed. Their listings are uncertain.
     pub(super) listed: Vec<PathBuf>,
@@ -60,8 +60,8 @@ impl Meanwhile {
 
 impl Observer for Watching<'_> {
     fn before_listing(&mut self, dir: &Path) -> Listing {
-        // An overlay may have been mounted since the scan began. The command to exclude it waits
-        // until the scan ends, but the shared state already has its path.
+        // An overlay may have been mounted since the scan began. The command to exclude that
+        // overlay waits until the scan ends, but the shared state already has the overlay's path.
         if self.shared.is_excluded(dir) {
             return Listing::Skip;
         }

@@ -72,7 +72,8 @@ impl Indexer {
             roots.iter().map(|other| other.options.path.as_path()),
         )
         .map_err(|error: RootError| Failure::new(FailureKind::Refused, error.to_string()))?;
-        // The record of the roots has the order, too.
+        // The rules are set before the roots change, because the record of the roots contains these
+        // rules, too.
         self.shared.set_order(&path, Some(rules));
         roots.push(Root {
             options: self.shared.root_with_rules(&path),
@@ -118,8 +119,8 @@ impl Indexer {
         self.let_go(path)
     }
 
-    /// Makes these the only roots, with these rules. Roots whose rules are unchanged are not
-    /// scanned.
+    /// Replaces the roots and their rules by these. Old roots whose rules are unchanged are not
+    /// scanned again.
     fn set_roots(&mut self, mut roots: Vec<Root>) -> Result<(), Failure> {
         if self.ingest.is_none() {
             return Err(closed());
@@ -240,7 +241,7 @@ impl Indexer {
                     continue;
                 }
                 // Some changes could not be read, so the barrier must fail. The barrier cannot
-                // wait, because nobody knows when an attempt will succeed.
+                // wait, because it is unknown when an attempt will succeed.
                 let failure = Failure::new(FailureKind::Internal, self.why_not());
                 reply(sync.reply, Err(failure));
             }

@@ -1,6 +1,6 @@
 //! Stores paths with a transient failure: no descriptors or memory left, or an error of a disk or a
 //! network. Such a failure is no fact about the file, so the index does not record it. The path is
-//! tried again, after growing pauses. Until it succeeds, no answer counts as fresh.
+//! tried again, after growing pauses. Until a try succeeds, no answer counts as fresh.
 //!
 //! The module reads neither the clock nor files: its callers pass the time and try the paths.
 
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 /// The first and the longest pause before a path is tried again.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// The maximum number of paths that are stored. Beyond that, a folder is tried instead of the paths
-/// in it; in the end this may be the whole tree.
+/// The maximum number of paths that are stored. If there are more, a folder is tried instead of the
+/// paths in it. In the worst case this is the whole tree.
 const MOST: usize = 4096;
 
 #[derive(Clone, Copy, Debug)]

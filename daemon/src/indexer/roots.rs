@@ -6,7 +6,7 @@
 //! record also lists the roots that `watch remove` has removed. These stay removed, even if the
 //! configuration names them. Only `watch add`, or a new configuration by `--write-config`, adds
 //! them again. A file outside the index has a copy of the record. An index can be rebuilt from the
-//! tree, but these requests cannot.
+//! tree, but the requests of users cannot.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -69,8 +69,8 @@ fn recorded(shared: &Shared) -> Vec<KeptRoot> {
         .unwrap_or_default()
 }
 
-/// Returns the roots that `watch add` requested, with the rules that it set. Roots that were
-/// removed later are left out.
+/// Returns the roots that `watch add` requested, with the rules that the command set. Roots that
+/// were removed later are left out.
 pub(crate) fn kept(snapshot: &Snapshot) -> Vec<(PathBuf, RuleSet)> {
     let ordered = |root: KeptRoot| {
         let (scan, alerts) = (root.rules, root.alerts);
@@ -96,8 +96,8 @@ pub(crate) fn removed(snapshot: &Snapshot, file: Option<&Path>) -> BTreeSet<Path
         .collect()
 }
 
-/// Makes the next start watch these roots even if `watch remove` has removed them. Only the file is
-/// changed, because a daemon may have the index open. Does nothing if there is no such file.
+/// Makes the next start watch these roots even if `watch remove` has removed them. Changes only the
+/// file `file`, because a daemon may have the index open. Does nothing if the file does not exist.
 pub(crate) fn restore_removed(file: &Path, roots: &[PathBuf]) -> io::Result<()> {
     let mut list = match read_copy(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -215,7 +215,7 @@ pub(super) fn keep(
     index.put_record(RECORD, &text)
 }
 
-/// Copies the list of roots from its file into an index that has none. Every root counts as not
+/// Copies the list of roots from its file into an index that has no list. Every root counts as not
 /// scanned.
 pub(crate) fn restore(index: &Index, path: &Path) {
     if !matches!(

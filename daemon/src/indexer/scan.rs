@@ -46,8 +46,8 @@ impl Indexer {
                 Some(identity) => self.identities.insert(root.clone(), identity),
                 None => self.identities.remove(&root),
             };
-            // The number of waiting documents is published before the root becomes live: answers
-            // about the root do not have these documents yet.
+            // The number of waiting documents is published before the root becomes live, because
+            // answers about the root do not have these documents yet.
             self.tell_waits();
             self.shared.set_root_state(&root, RootState::Live);
             self.shared.rebuilt(&root);
@@ -76,8 +76,8 @@ impl Indexer {
         }
     }
 
-    /// Starts the source and empties the table of watches. After lost events or a failed attempt it
-    /// restarts both.
+    /// Starts the source and empties the table of watches. After lost events or a failed attempt,
+    /// restarts the source and empties the table again.
     pub(super) fn restart_source(&mut self) {
         let last = self.deaf.take();
         self.rescan_source = false;
@@ -126,8 +126,8 @@ impl Indexer {
     }
 
     /// Runs a reconcile and acts on its report, which is `None` if the index is broken. Also
-    /// returns the changes of mounts during the reconcile. The caller decides whether they require
-    /// another check of the targets.
+    /// returns the changes of mounts during the reconcile. The caller decides whether these changes
+    /// require another check of the targets.
     pub(super) fn reconcile(
         &mut self,
         targets: &[Target],
@@ -156,8 +156,8 @@ impl Indexer {
         meanwhile.look(mounts, &self.shared, None);
         let assumed = ingest.assumed() as u64;
         self.other_mounts(&meanwhile.points);
-        // A directory that did not exist when it was to be watched has no watch. If it exists now,
-        // it is checked again.
+        // If a directory did not exist when it was to be watched, it has no watch. If it exists
+        // now, it is checked again.
         let is_unheard = |dir: &PathBuf| {
             matches!(look(dir), Some((Kind::Directory, _))) && !self.watches.covers(dir)
         };
@@ -256,14 +256,13 @@ impl Indexer {
         }
     }
 
-    /// Finds the mounts below the roots that have changed, and schedules a check of their mount
-    /// points.
+    /// Finds the changed mounts below the roots, and schedules a check of their mount points.
     pub(super) fn check_mounts(&mut self) {
         let points = self.mounts.changed(&self.shared.root_paths());
         self.other_mounts(&points);
     }
 
-    /// Schedules a check of these targets, which is due at once.
+    /// Schedules a check of these targets. The check is due immediately.
     pub(super) fn look_again(&mut self, targets: impl IntoIterator<Item = Target>) {
         let before = self.unresolved.len();
         self.unresolved.extend(targets);
@@ -276,10 +275,10 @@ impl Indexer {
         for point in points {
             tracing::debug!(?point, "something was mounted or unmounted");
             // If a directory is visible at several places, its changes may have been reported only
-            // at this one.
+            // at `point`.
             let twins: Vec<_> = self.watches.twins(point).map(Target::subtree).collect();
             self.look_again(twins);
-            // The watch is ended even if the directory there seems to be the same: the kernel
+            // The watch is ended even if the directory at `point` seems to be the same: the kernel
             // reuses device and inode numbers.
             self.watches.disarm(self.source.as_mut(), point);
         }

@@ -385,8 +385,8 @@ fn a_source_that_cannot_start_anew_is_tried_again_and_everything_polled_meanwhil
     loop {
         assert!(began.elapsed() < PATIENCE);
         let deaf = running.shared.troubles();
-        // The source may have been reset since the troubles were read; then nothing is checked.
-        // Until the reset, one of the troubles must be that nothing can be watched.
+        // The source may have been reset since the troubles were read. In that case nothing is
+        // checked. Until the reset, one of the troubles must be that nothing can be watched.
         if running.script.resets() > 0 {
             break;
         }
@@ -453,8 +453,8 @@ fn a_root_that_went_keeps_its_content_and_is_not_read_again_when_it_comes_back()
     assert!(running.script.watched().contains(&root.join("d")));
 }
 
-/// A file cannot be a root of a daemon. So a root that a file replaces is unavailable, as if
-/// nothing were at its path.
+/// A file cannot be a root of a daemon. So if a file replaces a root, the root is unavailable, as
+/// if nothing were at its path.
 #[test]
 fn a_root_replaced_by_a_file_keeps_its_content() {
     let (_dir, root) = tree();
@@ -579,7 +579,7 @@ fn a_restart_reads_what_changed_and_forgets_former_roots() {
         None
     );
     drop(running);
-    // The new root is inside a former one. Only the rest of the former root is removed from the
+    // The new root is inside a former root. Only the rest of the former root is removed from the
     // index.
     let inner = root.join("d");
     let running = start_on(open(), &[&inner], usize::MAX);

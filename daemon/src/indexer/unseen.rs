@@ -1,18 +1,18 @@
 //! Finds files that were changed under names that the indexer did not observe.
 //!
-//! An event names a directory and a name in it, never a file. The file is found by `lstat`, but by
-//! then the name may be gone. Examples are a hard link that existed only for one write, and a name
-//! in a short-lived folder. A file that was opened without a name never had the name of its event.
-//! So:
+//! An event names a directory and a name in it, never a file. The indexer finds the file by
+//! `lstat`, but by then the name may be gone. Examples are a hard link that existed only for one
+//! write, and a name in a short-lived folder. If a file was opened without a name, its event has a
+//! name that never existed. So:
 //!
 //! 1. A file with several names may be written under a name that the index does not know. Then a
 //!    name that the index knows is checked as well, because the new name may be gone before it is
 //!    checked.
 //! 2. The event of a file that was opened with `O_TMPFILE` has `#` and the inode number as its
 //!    name. If the index knows a name of this inode, that name is checked.
-//! 3. Otherwise all inodes are compared ([`Ingest::changed_unheard`]), before a barrier is answered
-//!    and a while after the event. Until then events are not trusted to explain why an inode
-//!    changed.
+//! 3. Otherwise all inodes are compared ([`Ingest::changed_unheard`]). This is done before a
+//!    barrier is answered, and a while after the event. Until then events are not trusted to
+//!    explain why an inode changed.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -38,8 +38,8 @@ impl Indexer {
             Some((Kind::Directory, _)) if hint.marks.has_any(Marks::APPEARED) => {
                 self.unseen.get_or_insert_with(Instant::now);
             }
-            // Only a file with several names needs this. A file with one name is found under that
-            // name.
+            // Only files with several names are recorded here. A file with one name is found under
+            // that name.
             Some((Kind::File, identity))
                 if is_written
                     && std::fs::symlink_metadata(path).is_ok_and(|stat| stat.nlink() > 1) =>
@@ -93,8 +93,8 @@ impl Indexer {
     }
 }
 
-/// Returns the inode number if the path is that of a file without a name. Events of such a file
-/// have the name `#` and that number.
+/// Returns the inode number if the path is of a file without a name. Events of such a file have the
+/// name `#` and that number.
 fn nameless(path: &Path) -> Option<u64> {
     let name = path.file_name()?.as_bytes().strip_prefix(b"#")?;
     std::str::from_utf8(name).ok()?.parse().ok()

@@ -1,24 +1,25 @@
-//! Records for which directories the source has watches, and which are polled instead.
+//! Records which directories the source watches, and which directories are polled instead.
 //!
 //! The table has the watches that were requested of the source, by path. The table also has the
-//! inode of each directory: if a path leads to another directory now, it needs another watch. Five
-//! rules keep the table correct:
+//! inode of each directory, because a path that leads to another directory now needs another watch.
+//! Five rules keep the table correct:
 //!
 //! 1. When a name is gone, the watches at and below it are removed from the table. So a directory
 //!    that is found there later gets a new watch.
-//! 2. The crate notify may or may not have forgotten these watches: that depends on what it knew
-//!    when the event arrived. If it wrongly remembers a path, it makes no new watch for it
-//!    ("already done"). So a path removed from the table is *suspect*: it is unwatched before it is
-//!    watched again. A directory with another inode than in the table is treated like that, too. If
-//!    a joint request fails for some directories, all its directories are treated like that. If
-//!    there are many suspects, as after the move of a large tree, the source is first asked which
-//!    of them it remembers.
+//! 2. It is not known whether the crate notify has forgotten these watches, too. That depends on
+//!    what notify knew when the event arrived. If notify wrongly remembers a path, it makes no new
+//!    watch for that path ("already done"). So a path removed from the table is *suspect*: it is
+//!    unwatched before it is watched again. A directory whose inode differs from the table is
+//!    unwatched first, too. If a joint request fails for some directories, all its directories
+//!    become suspect. If there are many suspects, as after the move of a large tree, the source is
+//!    first asked which suspects it remembers.
 //! 3. The kernel has one watch for each inode, whatever its paths. A directory may move without an
 //!    event, for example below a polled directory. The indexer then finds the new place while the
 //!    table still has the old place. The watch of the old place is removed before the new place is
 //!    watched. The old place is then *displaced*: it is listed again, with everything below.
-//! 4. A bind mount shows a directory at several places. The source reports each event in it at one
-//!    of them only. So the indexer checks the same name at the other places ([`Watches::twins`]).
+//! 4. A bind mount shows a directory at several places. The source reports each event in that
+//!    directory at only one of these places. So the indexer checks the same name at the other
+//!    places ([`Watches::twins`]).
 //! 5. After an overflow the table is emptied together with the source.
 //!
 //! A directory in the table was listed after its watch was made, or will be listed before the
@@ -72,7 +73,8 @@ pub(crate) enum Polled {
 pub(crate) enum Armed {
     /// The directory was watched before and still is.
     Kept,
-    /// The directory had no watch at this path. It has one now, is polled, or cannot be read.
+    /// The directory had no watch at this path. Now it has a watch, or it is polled, or it cannot
+    /// be read.
     Anew,
     /// The directory does not exist. If the listing finds it nevertheless, it has no watch.
     Gone,
@@ -89,8 +91,8 @@ pub(crate) struct Watches {
     /// Paths that were removed from the table, but that the source may still remember.
     suspect: BTreeSet<PathBuf>,
     polled: BTreeMap<PathBuf, Polled>,
-    /// Whether other machines may change a file system, by `st_dev`. This is determined once for
-    /// each file system.
+    /// For each file system (`st_dev`), whether other machines may change it. This is determined
+    /// once.
     remote: BTreeMap<u64, bool>,
 }
 
@@ -146,7 +148,7 @@ impl Watches {
     /// Watches directories that will be listed, all in one request. Directories that are polled,
     /// may be remote or are in an uncertain state in the source are left out. Each directory had
     /// the given inode a moment ago; [`Self::arm`] checks that again. Returns whether the table has
-    /// watches for all of them now.
+    /// watches for all of `dirs` now.
     pub(crate) fn arm_early<'a>(
         &mut self,
         source: &mut dyn Source,
@@ -214,8 +216,8 @@ impl Watches {
         places.filter(move |place| *place != dir)
     }
 
-    /// Removes the watches at the places where the table has a directory that is at `new` now. If a
-    /// bind mount shows the directory at both places, the watches stay.
+    /// A directory is found at `new`. Removes its watches at the other places where the table has
+    /// it. If a bind mount still shows the directory at such a place, that watch stays.
     fn displace(&mut self, source: &mut dyn Source, identity: Identity, new: &Path) {
         let places = self.places(identity).filter(|place| *place != new);
         let places: Vec<PathBuf> = places.cloned().collect();
@@ -234,8 +236,8 @@ impl Watches {
         std::mem::take(&mut self.displaced)
     }
 
-    /// Removes a name that is gone, with all paths below it. The source may have forgotten their
-    /// watches or not, so these paths become suspect.
+    /// Removes a name that is gone, with all paths below it. It is unknown whether the source has
+    /// forgotten their watches, so these paths become suspect.
     pub(crate) fn dropped(&mut self, path: &Path) {
         let dirs = self.take(path);
         self.suspect.extend(dirs);
@@ -243,8 +245,8 @@ impl Watches {
     }
 
     /// If there are many suspects, asks the source which of them it remembers, and drops the
-    /// others. The time for the question grows with the number of watches. Each remaining suspect
-    /// costs a request to unwatch it.
+    /// others. The time for this grows with the number of watches. Each remaining suspect costs a
+    /// request to unwatch it.
     pub(crate) fn clear_suspects(&mut self, source: &mut dyn Source) {
         if self.suspect.len() > FEW_SUSPECT.max(self.watched.len() / 64) {
             source.retain_watched(&mut self.suspect);
@@ -324,8 +326,8 @@ pub(crate) fn guard(source: &mut dyn Source, root: &Path) {
     }
 }
 
-/// Returns the identity of a root's directory; `None` if the directory does not exist, if its path
-/// has a symbolic link, or if it may not be listed.
+/// Returns the identity of a root's directory. `None` if the directory does not exist or may not be
+/// listed, or if its path has a symbolic link.
 pub(crate) fn look_at_root(root: &Path) -> Option<Identity> {
     let anchor = Anchor::open(root).ok()?;
     if anchor.dir(root).is_err_and(means_denied) {
@@ -403,7 +405,7 @@ mod tests {
         assert!(script.watched().is_empty());
     }
 
-    /// A joint request leaves out directories that are in the table. If one of the other
+    /// A joint request leaves out directories that are in the table. If one of the requested
     /// directories cannot be watched, none of them gets into the table, and [`Watches::arm`]
     /// handles each.
     #[test]
@@ -444,10 +446,10 @@ mod tests {
         assert!(watches.has(&d, identity(&d)) && script.watched().contains(&d));
     }
 
-    /// A joint request that fails for one directory has watched others, but none of them gets into
-    /// the table. If a watched directory then moves without an event, the source takes a new
-    /// directory at the old path for the moved one. The new directory must be watched or polled
-    /// nevertheless.
+    /// If a joint request fails for one directory, other directories may be watched, but none of
+    /// them gets into the table. If a watched directory then moves without an event, the source
+    /// takes a new directory at the old path for the moved one. The new directory must be watched
+    /// or polled nevertheless.
     #[test]
     fn what_was_watched_in_vain_is_watched_anew() {
         let temp = tempfile::tempdir().unwrap();
@@ -527,8 +529,8 @@ mod tests {
         assert!(script.watched().contains(&folders[7]));
     }
 
-    /// One polled directory is renamed away and another one takes its name, without an event. The
-    /// watches of their subdirectories have the old paths, but belong to the directories that have
+    /// A polled directory is renamed, and another directory takes its name, without an event. The
+    /// watches of the subdirectories have the old paths, but belong to the directories that have
     /// moved.
     #[test]
     fn what_moved_with_a_polled_directory_is_misplaced() {

@@ -21,7 +21,7 @@ use crate::watch::MORE_WATCHES;
 /// The maximum number of times that a barrier checks targets which change during every check.
 const PERSISTENCE: usize = 20;
 
-/// The maximum number of such targets that are checked together.
+/// The maximum number of these targets that are checked together.
 const FEW: usize = 32;
 
 impl Indexer {
@@ -106,7 +106,7 @@ impl Indexer {
                 scope: Scope::Entry,
                 cause,
                 // A file that had just changed when it was read is not read again here, even for a
-                // barrier. If it is written again, that makes an event.
+                // barrier. If the file is written again, that write makes an event.
                 read_now: false,
             });
         }
@@ -162,9 +162,9 @@ impl Indexer {
         report.is_some()
     }
 
-    /// Writes the measures of recent questions, and makes changes durable that have waited for
-    /// [`PERSIST`]. Then compacts the index and verifies its next part. This is not done after each
-    /// question, because a durable transaction costs two fsyncs.
+    /// Writes the measures of recent questions, and makes durable the changes that have waited for
+    /// [`PERSIST`]. Then compacts the index and verifies its next part. All this is not done after
+    /// each question, because a durable transaction costs two fsyncs.
     pub(super) fn write_measures(&mut self) {
         self.next_measures = Instant::now() + MEASURES;
         let Some(index) = self.shared.index() else {
@@ -206,7 +206,7 @@ impl Indexer {
     }
 
     /// Compacts the index file if it has much unused space. This is impossible while a question
-    /// runs; then a later round does it.
+    /// runs. In that case a later round compacts the file.
     pub(super) fn compact(&mut self) {
         let Some(index) = self.shared.index() else {
             return;
@@ -254,8 +254,8 @@ impl Indexer {
     }
 
     /// Checks again the targets that changed during their last check: whole trees one by one, other
-    /// targets a few at a time. If mounts change all the time, each long check would be disturbed
-    /// again. Returns whether the index is still usable.
+    /// targets a few at a time. The checks are short because a long check would be disturbed again
+    /// if mounts change all the time. Returns whether the index is still usable.
     fn look_at_unresolved(&mut self) -> bool {
         let unresolved = std::mem::take(&mut self.unresolved);
         let (trees, others): (Vec<_>, Vec<_>) =
@@ -278,8 +278,8 @@ impl Indexer {
         }
     }
 
-    /// Adds the files that were being changed while they were read. A barrier cannot wait for the
-    /// time at which they would be read again.
+    /// Adds the files that were changed while they were read. A barrier cannot wait until they are
+    /// due to be read again.
     fn add_moving(&mut self, targets: &mut Vec<Target>) {
         self.recheck.retain(|path, (_, cause)| {
             let is_moving = *cause == Cause::Modified;

@@ -113,7 +113,7 @@ impl Watched {
     }
 
     /// Asks for the listing of a file. Returns whether that required a search, and the number of
-    /// rows. A cached listing must equal that of a new search.
+    /// rows. A cached listing must equal the listing of a new search.
     fn ask(&self, name: &str) -> (bool, usize) {
         let path = self.path(name);
         let found = |snapshot: &Snapshot| similar_files(snapshot, &path, None);
@@ -159,7 +159,7 @@ fn a_listing_is_found_again_only_if_a_commit_touches_it() {
     assert_eq!(watched.ask("subject"), (false, 1));
 }
 
-/// An unreadable file may become readable without a commit that the index could report.
+/// An unreadable file may become readable without any commit to the index.
 #[test]
 fn a_listing_with_what_could_not_be_read_stands_for_one_clock() {
     let mut watched = Watched::new(|_, shared| shared);

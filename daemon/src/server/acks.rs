@@ -23,7 +23,8 @@ struct IndexedFile {
 }
 
 /// Marks `a` and `b` as seen together. Without `b`, each file that resembles `a` is marked together
-/// with `a`. With `group`, all these files are one mark. Returns one row for each mark.
+/// with `a`. With `group`, one mark is about `a` and all these files. Returns one row for each
+/// mark.
 pub(super) fn mark(
     context: &Context,
     a: &PathText,
@@ -64,8 +65,8 @@ pub(super) fn mark(
     Ok(Answer::fresh(rows, Vec::new()))
 }
 
-/// Removes the marks about `a`; if `b` is given, only the marks about both files. Returns one row
-/// for each removed mark.
+/// Removes the marks about `a`. If `b` is given, removes only the marks about both files. Returns
+/// one row for each removed mark.
 pub(super) fn undo(
     context: &Context,
     a: &PathText,
@@ -94,8 +95,8 @@ fn known(snapshot: &Snapshot, path: &Path) -> Result<IndexedFile, Failure> {
     })
 }
 
-/// Returns the files that resemble this one enough for an alert. Files with the same content are
-/// first.
+/// Returns the files that resemble this one closely enough for an alert. Files with the same
+/// content are first.
 fn alike(
     context: &Context,
     snapshot: &Snapshot,

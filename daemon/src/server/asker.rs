@@ -2,8 +2,8 @@
 //! the limits.
 //!
 //! A daemon of one user answers that user, who sees everything. In system mode every user may ask,
-//! and sees the files that they can open. Only root and the members of a group see information
-//! about all users.
+//! and sees only files that this user can open. Only root and the members of a group see
+//! information about all users.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -93,8 +93,8 @@ impl Asker {
     }
 
     /// Returns whether answers about these paths are up to date. If there are no paths, the answer
-    /// is about everything. Also returns the number of files that wait to be read; it is 0 if the
-    /// peer may not see it.
+    /// is about everything. Also returns the number of files that wait to be read, or 0 if the peer
+    /// may not see that number.
     pub(super) fn freshness(&self, context: &Context, within: &[PathBuf]) -> (bool, u64) {
         if self.hears_all() {
             return context.shared.freshness(within, None);
@@ -103,8 +103,8 @@ impl Asker {
         (fresh, 0)
     }
 
-    /// Refuses requests that are not answered in system mode, and orders of peers who may not give
-    /// orders.
+    /// Refuses requests that are not answered in system mode. Also refuses orders of peers who may
+    /// not give orders.
     pub(super) fn may_ask(&self, request: &Request) -> Result<(), Failure> {
         if self.sight.is_none() {
             return Ok(());

@@ -1,8 +1,8 @@
 //! Serves one connection: sends the greeting, reads one request, and sends its answer.
 //!
 //! While the answer is computed, the connection also checks whether the client has disconnected
-//! ([`hang_up`]). If so, the question is cancelled ([`Cancel`]): its thread ends when it next reads
-//! the index.
+//! ([`hang_up`]). If so, the question is cancelled ([`Cancel`]): the thread of the question ends
+//! when it next reads the index.
 
 use std::io;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ use super::{Limits, handlers, question};
 use crate::indexer::Command;
 use crate::root_rules::RuleSet;
 
-/// Serves a connection to its end. A failure that can be sent to the client is only logged for
-/// debugging.
+/// Serves a connection to its end. A failure is sent to the client if possible. So the log has it
+/// only at the level `debug`.
 pub(super) async fn converse(
     stream: UnixStream,
     context: Arc<Context>,
@@ -118,8 +118,8 @@ impl Connection {
         match request {
             Request::Sync { timeout_ms } => {
                 let limit = timeout_ms.map(Duration::from_millis);
-                // Only a peer who may see the activity of all users gets progress: it shows how
-                // many changes wait to be read.
+                // Only a peer who may see the activity of all users gets progress, because progress
+                // shows how many changes wait to be read.
                 let is_told = wants_progress && self.asker.hears_all();
                 let barrier = is_told.then(Barrier::default);
                 self.order(&context, Command::Sync, limit, barrier).await?;
@@ -314,7 +314,7 @@ impl Connection {
         }
     }
 
-    /// Sends the alerts with greater numbers than `after`. If `follow` is true, it then also sends
+    /// Sends the alerts with greater numbers than `after`. If `follow` is true, then also sends
     /// each new alert.
     async fn alerts(
         &mut self,
@@ -414,8 +414,8 @@ async fn hang_up(stream: &UnixStream) {
     }
 }
 
-/// Returns whether the client has closed the connection in both directions. `poll` reports that
-/// even if it is asked for no events.
+/// Returns whether the client has closed the connection in both directions. `poll` reports this
+/// even if no events are requested.
 fn is_hung_up(stream: &UnixStream) -> bool {
     let at_once = Timespec {
         tv_sec: 0,

@@ -15,12 +15,12 @@ use crate::overlays::Overlays;
 use crate::state::Shared;
 use crate::system::System;
 
-/// The maximum number of questions that are computed at a time; further ones wait. Questions get
-/// half of the blocking threads ([`crate::server::THREADS`]). The other half is for requests that
-/// must never wait for a question.
+/// The maximum number of questions that are computed at a time. Further questions wait. Questions
+/// get half of the blocking threads ([`crate::server::THREADS`]). The other half is for requests
+/// that must never wait for a question.
 const QUESTIONS: usize = super::THREADS / 2;
 
-/// The figures about the files of a root that `status` counts.
+/// The figures that `status` counts for the files of a root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Figures {
     pub(super) files: u64,
@@ -32,8 +32,8 @@ pub(super) struct Figures {
     pub(super) hidden_text: u64,
 }
 
-/// The clock at which `status` counted, the figures of each root, and the unreadable parts of
-/// documents.
+/// What the last `status` counted: the value of the clock at that time, the figures of each root,
+/// and the unreadable parts of documents.
 type Counted = (u64, Vec<Figures>, Vec<Unopened>);
 
 /// The state that all connections share.

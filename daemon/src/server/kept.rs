@@ -1,8 +1,9 @@
 //! Stores answers, and sends them again while nothing changes.
 //!
-//! Questions about whole trees are often repeated. While the clock is unchanged, so is the answer.
-//! So its stored lines are sent, without reading files or the index. Two parts are made again: the
-//! header, with the present freshness, and the errors about files that the answer may lack.
+//! Questions about whole trees are often repeated. While the clock is unchanged, the answer is the
+//! same. Its stored lines are then sent, without reading files or the index. Two parts are made
+//! again: the header, with the present freshness, and the errors about files that the answer may
+//! lack.
 //!
 //! Answers to callers who do not see everything are not stored. Answers to `covered` are not
 //! stored, either, because `covered` reads the present files. Answers about single files are fast
@@ -27,9 +28,9 @@ pub(super) struct AnswerPlace<'a> {
 
 impl<'a> AnswerPlace<'a> {
     /// Returns the place for the answer to a request; `None` if that answer is not stored. The
-    /// request must have its whole scope. The present clock is part of the place's name. It is read
-    /// before the index. If the clock changes in between, the stored answer is never found, which
-    /// is harmless.
+    /// request must have its whole scope. The present clock is part of the place's name. The clock
+    /// is read before the index is. If the clock changes in between, the stored answer is never
+    /// found, which is harmless.
     pub(super) fn of(
         (context, asker): (&'a Context, &Asker),
         request: &Request,
@@ -56,8 +57,8 @@ impl<'a> AnswerPlace<'a> {
         })
     }
 
-    /// Returns the stored answer, if there is one: its header, the counts for its last line, its
-    /// bytes, and the position of the lines in these bytes.
+    /// Returns the stored answer, if there is one. The parts are its header, the counts for its
+    /// last line, its bytes, and the position of the lines in these bytes.
     pub(super) fn get(&self) -> Option<(Header, End, Arc<[u8]>, usize)> {
         let kept = self.cache.get(&self.name)?;
         let begin = kept.iter().position(|&byte| byte == b'\n')? + 1;

@@ -1,15 +1,14 @@
 //! Serves the socket, and limits which users may ask and how many requests each may send.
 //!
-//! 1. **Only the same user may ask.** The kernel supplies the peer's user id. Root is an ordinary
-//!    user here, because answers reveal what files contain. Other users cost no slot, no memory and
-//!    no thread. In system mode every user may ask, and gets answers from the files that they can
-//!    open themselves (`asker`).
-//! 2. **A slow client blocks only itself.** Each connection is a task. The time to read its request
-//!    and the time to write each piece of its answer are limited, and the size of the request, too.
-//!    The number and the bytes of all incomplete requests are limited together. Beyond these
-//!    limits, a connection of the client with most requests or bytes is closed (`room`). The number
-//!    of requests that are answered at a time is limited, too. Beyond that limit, a client gets a
-//!    failure.
+//! 1. **Only the user who runs the daemon may ask.** The kernel supplies the peer's user id. Root
+//!    may not ask the daemon of another user, because answers reveal what files contain. Other
+//!    users cost no slot, no memory and no thread. In system mode every user may ask, and gets
+//!    answers from the files that they can open themselves (`asker`).
+//! 2. **A slow client blocks only itself.** Each connection is a task. The size of the request, the
+//!    time to read it, and the time to write each piece of the answer are limited. The number and
+//!    the bytes of all incomplete requests are limited together. Beyond these limits, a connection
+//!    of the client with most requests or bytes is closed (`room`). The number of requests that are
+//!    answered at a time is limited, too. Beyond that limit, a client gets a failure.
 //! 3. **Questions are computed on threads of their own** ([`tokio::task::spawn_blocking`]). Their
 //!    answers pass a channel of small capacity, so a slow reader does not fill the memory.
 //! 4. **A client that disconnects ends its question**, and the number of concurrent questions is
@@ -134,8 +133,8 @@ pub async fn serve(
         });
     }
     drop(listener);
-    // Each connection ends by itself when `ending` is true. A connection whose client does not read
-    // its answer is cut off after this time.
+    // Each connection ends by itself when `ending` is true. If a client does not read its answer,
+    // the connection is cut off after this time.
     let patience = Duration::from_secs(2);
     let all = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(patience, all).await.is_err() {

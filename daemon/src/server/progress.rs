@@ -47,7 +47,7 @@ pub(super) struct Barrier {
 
 impl Barrier {
     /// Returns the progress of the running scan. If no scan runs, returns how many of the waiting
-    /// files have been read; `None` if none wait.
+    /// files have been read; `None` if no files wait.
     pub(super) fn now(&mut self, context: &Context) -> Option<StepProgress> {
         let (step, scan) = context.shared.scan();
         let Some((root, done)) = scan else {

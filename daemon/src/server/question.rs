@@ -77,8 +77,8 @@ fn question_context<'a>(
     Ok(answer::Context {
         snapshot: asker.view(snapshot.with_stop(stop.clone())),
         roots: paths_of(all_roots(context)).collect(),
-        // In system mode documents are not extracted to answer a question. The file at a path may
-        // have been replaced since the access check, by one that this caller may not see.
+        // In system mode documents are not extracted to answer a question. Since the access check,
+        // the file at a path may have been replaced by a file that this caller may not see.
         part_reader: shared
             .part_reader()
             .filter(|_| asker.sight().is_none())
@@ -126,9 +126,9 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
             if let Subject::File(path) = &find.subject
                 && is_waiting(context, path.as_path())
             {
-                // This failure makes the caller extract the document itself, because the daemon may
-                // not extract it soon. A missing file has the same failure. So the failure reveals
-                // nothing to a caller who may not see the file.
+                // This failure makes the caller extract the document itself, because the daemon
+                // might not extract it soon. A missing file causes the same failure. So the failure
+                // reveals nothing to a caller who may not see the file.
                 return Err(failure(&AskError::NotIndexed(path.as_path().to_owned())));
             }
         }
@@ -162,9 +162,9 @@ fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure>
     Ok(request)
 }
 
-/// Refuses a question about paths that the index could not list or leaves out: the caller may be
-/// able to read them. Also refuses a question in which every file counts, if rules of a root leave
-/// out some files.
+/// Refuses a question about paths that the index could not list or leaves out, because the caller
+/// may be able to read them. Also refuses a question in which every file counts, if rules of a root
+/// leave out some files.
 fn not_in_gap(from: &answer::Context<'_>, request: &Request) -> Result<(), Failure> {
     let places = places_of(request, &from.roots);
     let is_whole = matches!(request, Request::Compare(_) | Request::Covered(_));
@@ -198,7 +198,7 @@ fn not_in_gap(from: &answer::Context<'_>, request: &Request) -> Result<(), Failu
 }
 
 /// Completes a scope whose default is the whole index. An empty scope needs no list of paths. But
-/// if it has patterns or a least size, the roots and the catalogues are filled in.
+/// if the scope has patterns or a least size, the roots and the catalogues are filled in.
 fn in_index(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
     watched(context, &scope.within)?;
     let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
@@ -281,8 +281,9 @@ fn not_watched(path: &Path) -> Failure {
     Failure::new(FailureKind::NotWatched, text)
 }
 
-/// Returns errors about files that an answer may lack or show in an old state. They are determined
-/// before the question is answered, because scans and readers continue meanwhile.
+/// Returns errors about files that an answer may lack or show in an old state. The errors are
+/// determined before the question is answered, because scans and readers continue while it is
+/// answered.
 fn lacking((context, asker): (&Context, &Asker), request: &Request) -> Vec<SoftError> {
     let mut errors = rebuilding((context, asker), request);
     let within = within(request);
@@ -424,8 +425,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Returns the number of dumped bytes that one row has. Base64 is longer than the bytes by a
-    /// third.
+    /// Returns the number of dumped bytes that one row has. Base64 is a third longer than the
+    /// bytes.
     const fn piece_size(&self) -> usize {
         if self.is_text {
             DumpRow::PIECE

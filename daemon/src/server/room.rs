@@ -1,12 +1,13 @@
 //! Limits the number and the bytes of connections whose requests are incomplete.
 //!
 //! A connection that has sent nothing, or half of a request, costs a descriptor and memory. The
-//! connections and their bytes are limited, for all clients together. Beyond a limit, **the process
-//! that uses most loses a connection**. If there are too many connections, the process with most
-//! connections loses its oldest one. If the requests have too many bytes, the process with most
-//! bytes loses its largest one. So an attacker obstructs itself, and other clients are not
-//! rejected. The kernel reports which process has connected. In system mode, accounts of users are
-//! counted instead of processes, because a user can start any number of processes.
+//! number of connections and the number of their bytes are limited, for all clients together.
+//! Beyond a limit, **a connection of the process that uses most is closed**. If there are too many
+//! connections, the process with most connections loses its oldest connection. If the requests have
+//! too many bytes, the process with most bytes loses its largest request. So an attacker obstructs
+//! itself, and other clients are not rejected. The kernel reports which process has connected. In
+//! system mode, accounts of users are counted instead of processes, because a user can start any
+//! number of processes.
 //!
 //! The bytes of a complete request count until it is answered.
 
@@ -51,8 +52,8 @@ pub(super) struct Place {
     sent_away: oneshot::Receiver<()>,
 }
 
-/// The error if this connection is closed. Another connection needed its room, or it exceeds the
-/// limit of bytes and no other process has more bytes.
+/// The error if this connection is closed. Either another connection needed the room, or this
+/// request exceeds the limit of bytes and no other process has more bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoRoom;
 

@@ -1,10 +1,10 @@
 //! Creates, protects and removes the socket file.
 //!
-//! A process that can connect can ask. So a new folder has mode 0700, and the socket has mode 0600,
-//! except in system mode, where everybody may connect. The user of each connection is checked again
+//! A process that can connect can ask. So a new folder has mode 0700, and the socket has mode 0600.
+//! In system mode everybody may connect. The user of each connection is checked again
 //! (`server::asker`). The socket file of a killed process stays. It is replaced only if this user
 //! owns it and no process answers there. Two daemons with the same state folder cannot get here at
-//! the same time, because each must lock the index before.
+//! the same time, because each must lock the index first.
 
 use std::fs;
 use std::io;
@@ -39,7 +39,7 @@ pub enum SocketError {
         /// The path.
         path: PathBuf,
     },
-    /// The system refused.
+    /// The system refused to make the socket.
     #[error("cannot make the socket {}: {source}", .path.display())]
     Io {
         /// The path.
@@ -123,7 +123,7 @@ impl Drop for Socket {
     }
 }
 
-/// Makes a folder of mode 0700 with its parents; an existing one is not changed.
+/// Makes a folder of mode 0700 with its parents. An existing folder is not changed.
 pub(crate) fn private_dir(dir: &Path) -> io::Result<()> {
     match fs::DirBuilder::new()
         .recursive(true)

@@ -1,7 +1,7 @@
 //! Answers `status` with figures of the index and states of the indexer.
 //!
-//! The figures of a root are counted by a walk through the index. For 100,000 files it takes a
-//! fraction of a second. The figures are stored, and counted again only after a change of the
+//! The figures of a root are counted by a walk through the index. For 100,000 files the walk takes
+//! a fraction of a second. The figures are stored, and counted again only after a change of the
 //! index, of the templates (`Shared::clock`) or of the number of roots.
 
 use std::collections::{BTreeSet, HashSet};
@@ -85,7 +85,8 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
         })
         .collect();
     // The root of each waiting file is not known here. So all waiting files are counted with the
-    // root that is being scanned. If no root is being scanned, they are counted with the first one.
+    // root that is being scanned. If no root is being scanned, they are counted with the first
+    // root.
     let scanning = rows.iter().position(|row| row.state == RootState::Scanning);
     if let Some(row) = rows.get_mut(scanning.unwrap_or(0)) {
         row.pending = pending;
@@ -190,8 +191,8 @@ fn waits(shared: &Shared) -> Vec<WaitStatus> {
     waits.map(row).collect()
 }
 
-/// Returns the state of a root. A live root is degraded if a trouble is about it, about a path in
-/// it, or about a folder above it.
+/// Returns the state of a root. A live root is degraded if a trouble is about the root, about a
+/// path in it, or about a folder above it.
 fn state(root: &Root, troubles: &[Degraded]) -> RootState {
     let path = root.options.path.as_path();
     let troubled = troubles.iter().any(|trouble| {
@@ -205,14 +206,14 @@ fn state(root: &Root, troubles: &[Degraded]) -> RootState {
     }
 }
 
-/// Returns the entries of the index that a mounted overlay hides: it shows the folder of a further
-/// root in their place.
+/// Returns the entries of the index that a mounted overlay hides, because it shows the folder of a
+/// further root in their place.
 fn covered(snapshot: &Snapshot, mounts: &[MountStatus]) -> BTreeSet<PathBuf> {
     let mut covered = BTreeSet::new();
     for mount in mounts {
         let (top, folders): (Vec<&SeenRoot>, Vec<&SeenRoot>) =
             mount.roots.iter().partition(|root| root.view == mount.path);
-        // Without a root at its top, the overlay shows only the folders of the roots there, and
+        // If no root is at the top of the overlay, the top has only the folders of the roots, and
         // hides nothing.
         let Some(top) = top.first() else { continue };
         let names = folders

@@ -106,7 +106,7 @@ impl Running {
     }
 
     /// Connects until a client is admitted, and returns its connection. The connection stays open,
-    /// because it follows the alerts.
+    /// because the client follows the alerts.
     fn let_in(&self) -> Rows<AlertRow> {
         let began = Instant::now();
         loop {
@@ -264,8 +264,8 @@ fn a_question_takes_its_place_until_it_ends() {
     while running.status_when_let_in().questions == 0 {
         assert!(began.elapsed() < PATIENCE);
     }
-    // Before it reads files, a question ends when its client disconnects. So the test waits until
-    // it reads.
+    // A question that does not read files yet ends when its client disconnects. So the test waits
+    // until the question reads.
     hung.wait_until_asked();
     // The client has asked for progress, so it is informed that the first of two files is being
     // read.
@@ -289,8 +289,8 @@ fn a_question_takes_its_place_until_it_ends() {
     }
 }
 
-/// Connections that send no request, or only its beginning, must not take all slots until their
-/// time is over.
+/// Connections that send no request, or only the beginning of one, must not take all slots until
+/// their time is over.
 #[test]
 fn unfinished_requests_take_nobodys_place() {
     let running = start(|limits| {
@@ -314,8 +314,8 @@ fn unfinished_requests_take_nobodys_place() {
     running.client().unwrap().status().unwrap();
 }
 
-/// A client that pauses between the greeting and its question loses its place to another client. It
-/// then connects again.
+/// A client that pauses between the greeting and its question loses its place to another client.
+/// The first client then connects again.
 #[test]
 fn a_client_that_lost_its_place_asks_all_the_same() {
     let running = start(|limits| limits.unfinished = 1);

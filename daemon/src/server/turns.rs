@@ -1,8 +1,8 @@
 //! Limits how many answers and how many questions are in progress, in total and for each client.
 //!
 //! Each request takes one slot. In a daemon of one user, a process may take all slots. In system
-//! mode, an account may take at most a quarter of the slots for answers, and a quarter of those for
-//! questions.
+//! mode, an account may take at most a quarter of the slots for answers, and a quarter of the slots
+//! for questions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -63,8 +63,8 @@ impl FairShare {
     }
 
     /// Waits for a slot. A client with many requests first waits for a free slot of its own, and
-    /// then for a common slot. So it does not delay other clients. Returns `None` only if the slots
-    /// are closed, which does not happen.
+    /// then for a common slot. So the client does not delay other clients. Returns `None` only if
+    /// the slots are closed, which does not happen.
     pub(super) async fn take(&self, one: i64) -> Option<Turn> {
         let own = self.own(one).acquire_owned().await.ok()?;
         let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;

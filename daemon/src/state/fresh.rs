@@ -12,8 +12,8 @@ use resemble_proto::message::{RootState, SoftError};
 use super::{Shared, Topic};
 
 /// The maximum number of waiting files, and of waiting documents, whose paths are compared with the
-/// paths of a question. If more wait, all of them count for every question. It is also the maximum
-/// number of paths for which a user's access is checked.
+/// paths of a question. If more files wait, all of them count for every question. This is also the
+/// maximum number of paths for which a user's access is checked.
 pub(crate) const MOST_NAMED: usize = 256;
 
 impl Shared {
@@ -132,7 +132,7 @@ impl Shared {
     }
 }
 
-/// Returns whether a path is equal to a path of the question, or above or below one. No paths mean
+/// Returns whether a path is equal to, above or below a path of the question. No paths mean
 /// everything.
 fn concerns(within: &[PathBuf], path: &Path) -> bool {
     let meets = |one: &PathBuf| path.starts_with(one) || one.starts_with(path);

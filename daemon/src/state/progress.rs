@@ -11,8 +11,8 @@ use super::Shared;
 use crate::coalesce::LongWait;
 
 impl Shared {
-    /// Returns the number of changed files that wait to be read and of documents that wait to be
-    /// extracted, in total.
+    /// Returns the sum of two numbers: the changed files that wait to be read, and the documents
+    /// that wait to be extracted.
     pub fn pending(&self) -> u64 {
         self.pending.load(Ordering::Relaxed) + self.scanning.load(Ordering::Relaxed)
     }

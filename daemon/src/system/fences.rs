@@ -1,11 +1,11 @@
 //! Restricts the process of the indexer in system mode, before it reads any file.
 //!
-//! The indexer may read every file and has the index of all of them. So if an attacker takes it
-//! over, the attacker must not get that data out. **Landlock** lets it read the roots and facts
+//! The indexer may read every file, and it has the index of all files. If an attacker takes over
+//! the indexer, that data must not get out. **Landlock** lets the indexer read the roots and facts
 //! about the machine, write its own folders, and nothing else. **The filter of system calls**
-//! refuses many calls. Such calls start programs, inspect processes, mount, change ids, or connect
-//! to other machines, for example. Both restrictions are permanent and apply to all later threads.
-//! If one of them cannot be installed, the daemon does not start.
+//! refuses many calls. For example, it refuses calls that start programs, inspect processes, mount,
+//! change ids, or connect to other machines. Both restrictions are permanent and apply to all later
+//! threads. If one of them cannot be installed, the daemon does not start.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ const LEAST: ABI = ABI::V3;
 /// Describes the requirements of [`LEAST`], for the error message.
 const LANDLOCK_TAKES: &str =
     "it takes Linux 6.2 or later, and `landlock` in /sys/kernel/security/lsm";
-/// The version of Landlock with further rules, which are requested if the kernel supports them.
+/// A newer version of Landlock. Its further rules are requested if the kernel supports them.
 const NEWEST: ABI = ABI::V6;
 
 /// Folders that the daemon reads in addition to its roots, for facts about the machine:

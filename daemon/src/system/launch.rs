@@ -2,10 +2,11 @@
 //!
 //! There are two ways to start. **Started as root**, the process makes its folders, and starts the
 //! checker and the starter of readers. It mounts the view itself, and becomes the daemon's user.
-//! **Started by the service manager**, it is that user already and has one capability. The checker,
-//! the starter and the mount helper are then units of their own, and it connects to their sockets.
-//! The resulting process is the same: it has one capability, no way to get another, and both
-//! restrictions of `fences`. All of this happens before a second thread is started.
+//! **Started by the service manager**, the process is that user already and has one capability. The
+//! checker, the starter and the mount helper are then units of their own, and the process connects
+//! to their sockets. The resulting process is the same: it has one capability, no way to get
+//! another, and both restrictions of `fences`. All of this happens before a second thread is
+//! started.
 //!
 //! The indexer has no right to unmount the view. A unit of the service manager unmounts it when the
 //! daemon has ended. Started as root, the process starts another helper for this, the unmounter.
@@ -33,15 +34,16 @@ use crate::config::{Config, SystemConfig, held_fast, numbers};
 /// The first argument of a process that is to be a checker.
 const CHECKER: &str = "--checker";
 /// The first argument of a process that is to be a starter of readers. If root starts this process,
-/// it becomes the user that the argument after [`WHILE_HELD`] names.
+/// the process becomes the user that the argument after [`WHILE_HELD`] names.
 const STARTER: &str = "--starter";
 /// The first argument of a process that is to unmount the view when the daemon ends. Its standard
 /// input is the root of the view.
 const UNMOUNTER: &str = "--unmounter";
 /// The second argument of a helper that must end when the other end of its standard output is
-/// closed. (The daemon could not kill it: by then the daemon is another user.)
+/// closed. (The daemon could not kill it: by then the daemon runs as another user.)
 const WHILE_HELD: &str = "--while-held";
-/// The first argument of a process that is to be a mount helper. The second one is the mount point.
+/// The first argument of a process that is to be a mount helper. The second argument is the mount
+/// point.
 const MOUNT_HELPER: &str = "--mount-helper";
 /// The sockets at which the units of the service manager provide the checker, the starter and the
 /// mount helper.
@@ -100,7 +102,8 @@ pub struct Entered {
 ///
 /// # Errors
 ///
-/// Fails if a resource is missing or a right cannot be dropped. No watched file was read then.
+/// Fails if a resource is missing or a right cannot be dropped. No watched file has been read by
+/// then.
 pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemError> {
     let runtime = config.socket.parent().unwrap_or(Path::new("/run/resemble"));
     let is_root = rustix::process::geteuid().is_root();
@@ -114,8 +117,8 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
             return Err(SystemError::InUse { path });
         }
         folder(&config.state, 0o700, system, system.user)?;
-        // While root works in this folder it belongs to root, so no other user can exchange its
-        // entries.
+        // While root works in this folder, the folder belongs to root. So no other user can
+        // exchange its entries.
         folder(runtime, 0o755, system, (0, 0))?;
         checker = runtime.join("checker");
         held.push(start_helper(CHECKER, &checker, system)?);
@@ -160,8 +163,8 @@ pub fn enter(config: &Config, system: &SystemConfig) -> Result<Entered, SystemEr
     })
 }
 
-/// Makes a folder that belongs to this owner. An existing one is taken over if it belongs to root
-/// or to the user of the daemon.
+/// Makes a folder that belongs to this owner. An existing folder is taken over if it belongs to
+/// root or to the user of the daemon.
 fn folder(
     path: &Path,
     mode: u32,
@@ -189,7 +192,7 @@ fn folder(
 
 /// Refuses a path if another user could redirect it while root works there.
 fn only_root_above(path: &Path) -> Result<(), SystemError> {
-    // Only folders that exist are checked; root makes the missing ones. The path itself is not
+    // Only folders that exist are checked. Root makes the missing folders. The path itself is not
     // accessed, because it may be a mount that does not answer.
     let mut above = path.ancestors().skip(1);
     let there = above.find(|at| at.exists()).unwrap_or(Path::new("/"));
@@ -219,8 +222,8 @@ fn start_helper(
     start().map_err(|source| SystemError::Helper { what, source })
 }
 
-/// Starts the helper that unmounts the view. The helper unmounts it when the returned stream is
-/// closed, in whatever way this process ends.
+/// Starts the helper that unmounts the view. It does so when the returned stream is closed, in
+/// whatever way this process ends.
 fn start_unmounter(point: &Path, system: &SystemConfig) -> Result<UnixStream, SystemError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = rustix::fs::open(point, flags, Mode::empty()).map_err(io::Error::from);
@@ -263,7 +266,7 @@ fn mount(point: &Path, user: (u32, u32)) -> Result<OwnedFd, SystemError> {
     Ok(resemble_fs::mount_for_all(point, user)?)
 }
 
-/// Runs a helper, if the arguments request one; otherwise returns `None`. If the helper fails,
+/// Runs a helper if the arguments request one, and returns `None` otherwise. If the helper fails,
 /// returns its message.
 pub fn helper(
     mut arguments: impl Iterator<Item = std::ffi::OsString>,

@@ -25,7 +25,7 @@ use resemble_proto::message::Degraded;
 
 pub use launch::{Entered, SystemError, enter, helper};
 
-/// Decides, while the daemon runs, which user may see which files and give orders.
+/// Decides which users may see which files, and which users may give orders.
 #[derive(Debug)]
 pub struct System {
     checker: Arc<Checker>,
@@ -52,7 +52,7 @@ impl System {
         })
     }
 
-    /// Adds the streams to the helpers, which keep the helpers running.
+    /// Stores the streams that lead to the helpers. The streams keep the helpers running.
     fn holding(self, held: Vec<UnixStream>) -> Self {
         Self {
             _held: held,

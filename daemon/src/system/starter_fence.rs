@@ -1,13 +1,13 @@
-//! Installs the system call filter of the starter before it takes an order. The starter is the
-//! process that starts readers of documents.
+//! Installs the system call filter of the starter before the starter takes an order. The starter is
+//! the process that starts readers of documents.
 //!
 //! The starter has no rights and opens no files, except to start a program. So its filter is a list
 //! of allowed calls, and all other calls fail. Its child processes, the readers, inherit the
 //! filter. So the list also has the calls that load a program and that install the readers' own
 //! restrictions. The readers' restrictions forbid most of these calls later.
 //!
-//! The list has no calls that make or connect sockets, change files or list folders. It has none
-//! that inspect other processes, mount something, or change the user or group of the process.
+//! The list has no calls that make or connect sockets, change files or list folders. It has no
+//! calls that inspect other processes, mount something, or change the user or group of the process.
 //! `clone` is allowed without the flags that make namespaces. A second filter refuses `clone3`.
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! thread.
 //!
 //! The thread that reads the kernel's queue calls the methods of [`Dirty`] under a lock. The lock
-//! is held only for an insertion or a swap. So that thread is fast, and the queue stays short.
+//! is held only for an insertion or a swap. This keeps the thread fast and the queue short.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use super::{Batch, Cookie, Hint, Marks, RENAME_WAIT, Rename};
 /// than recording every name of a large tree.
 pub const MOST_HINTS: usize = 200_000;
 
-/// The hints since the last [`Self::take`], and the renames of which only the first half has
-/// arrived.
+/// The hints since the last [`Self::take`], and the first halves of renames whose second halves
+/// have not arrived.
 #[derive(Debug, Default)]
 pub struct Dirty {
     batch: Batch,
@@ -62,8 +62,8 @@ impl Dirty {
         note(&mut self.batch.hints, path, Marks::APPEARED, now);
     }
 
-    /// Returns whether another change can be recorded. After an overflow none can. Reaching the
-    /// limit is an overflow, too.
+    /// Returns whether another change can be recorded. After an overflow, no change can be
+    /// recorded. Reaching the limit is an overflow, too.
     fn has_room(&mut self) -> bool {
         let known = self.batch.hints.len() + self.batch.renames.len() + self.halves.len();
         if known >= MOST_HINTS {
@@ -98,7 +98,7 @@ impl Dirty {
     }
 
     /// Turns first halves of renames into removals if they have waited for [`RENAME_WAIT`] at
-    /// `now`. With `None` it turns all of them.
+    /// `now`. If `now` is `None`, turns all first halves into removals.
     fn end_halves(&mut self, now: Option<Instant>) {
         let hints = &mut self.batch.hints;
         self.halves.retain(|_, (path, at)| {
@@ -197,8 +197,8 @@ mod tests {
         assert_eq!(late.again, None);
     }
 
-    /// When a folder is renamed, marks of files in it must move to the new paths: no files are left
-    /// at the old paths.
+    /// When a folder is renamed, the marks of files in it must move to the new paths. No files are
+    /// left at the old paths.
     #[test]
     fn marks_move_with_their_parents() {
         let now = Instant::now();

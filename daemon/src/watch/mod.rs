@@ -3,15 +3,16 @@
 //! Events are only hints: they name paths to check again, and the tree itself shows what is there.
 //! So the interface is small: [`Source::watch`] watches a directory, [`Source::take`] returns the
 //! hints since the last call, and [`Source::cookie`] makes a barrier. One implementation,
-//! [`notify`], uses the crate notify; no other module names that crate. Another one reports only
-//! the events that a test makes.
+//! [`notify`], uses the crate notify; no other module names that crate. Another implementation
+//! reports only the events that a test makes.
 //!
 //! Three rules explain the design:
 //!
 //! 1. **Hints are a set, not a queue.** A file written a million times is one [`Hint`] with the
 //!    times of the first and of the last event. The set grows with the number of changed paths and
-//!    not with the number of events. If more than [`dirty::MOST_HINTS`] collect before they are
-//!    taken, they are dropped. The loss is reported like an overflow of the kernel's own queue.
+//!    not with the number of events. If more than [`dirty::MOST_HINTS`] hints collect before they
+//!    are taken, all of them are dropped. The loss is reported like an overflow of the kernel's own
+//!    queue.
 //! 2. **Renames are paired here**, by the kernel's cookie, because both halves pass through one
 //!    thread in order. A first half waits [`RENAME_WAIT`] for its second half before it counts as a
 //!    removal. Hints about paths below a renamed name move to the new paths.
@@ -71,7 +72,7 @@ impl Marks {
     }
 }
 
-/// The events about a path, which must be checked again.
+/// The events about a path. The path must be checked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {
     /// The kinds of the events.
@@ -198,8 +199,8 @@ impl SourceError {
 /// The command that allows more watches.
 pub const MORE_WATCHES: &str = "sysctl fs.inotify.max_user_watches=1048576";
 
-/// A source of hints. The thread that owns it calls these methods; another thread collects the
-/// hints.
+/// A source of hints. The thread that owns the source calls these methods. Another thread collects
+/// the hints.
 pub trait Source: Send {
     /// Watches the entries of one directory, but not those of its sub-directories. A symbolic link
     /// is not followed. If the directory is watched already, nothing changes.
@@ -227,8 +228,8 @@ pub trait Source: Send {
     /// Causes an event that arrives after the events of all changes before this call.
     fn cookie(&mut self) -> Result<Cookie, SourceError>;
 
-    /// Starts the source, or restarts it. Afterwards it has no watches and no hints, and earlier
-    /// cookies do not arrive. If this fails, there are no events, watches or cookies until a later
-    /// call succeeds.
+    /// Starts the source, or restarts it. Afterwards the source has no watches and no hints, and
+    /// earlier cookies do not arrive. If this fails, there are no events, watches or cookies until
+    /// a later call succeeds.
     fn reset(&mut self) -> Result<(), SourceError>;
 }

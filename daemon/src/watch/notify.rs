@@ -7,9 +7,10 @@
 //! 2. The event mask omits opening and read-only closing. Otherwise the daemon's own reading would
 //!    fill the kernel's queue.
 //! 3. The event handler runs on the one thread that reads the queue, and watches are added through
-//!    that thread. So a handler that blocks loses events, and one that adds a watch never returns.
-//!    Our handler only inserts into [`Dirty`] and sends a message to the bell. Each request for a
-//!    watch wakes two threads. So where possible, hundreds of watches are requested at once.
+//!    that thread. So a handler that blocks loses events, and a handler that adds a watch never
+//!    returns. Our handler only inserts into [`Dirty`] and sends a message to the bell. Each
+//!    request for a watch wakes two threads. So where possible, hundreds of watches are requested
+//!    at once.
 //! 4. The crate pairs the halves of renames, but remembers only one first half at a time. Renames
 //!    of two processes may interleave. So [`Dirty`] pairs them by cookie, and the event `Both` is
 //!    ignored. A first half without a cookie (`MOVE_SELF`) means that a watched directory itself
@@ -17,14 +18,14 @@
 //! 5. An overflow is one event *without paths* and with a flag. After it, the crate's map from
 //!    watch to path may be wrong. If the event of a move was lost, the watch still has the old
 //!    path. A request for that path is then answered "already done". So [`Source::reset`] makes a
-//!    new instance instead of repairing the old one. It first closes the old instance and waits for
-//!    its end, because the kernel's limit of instances may not allow both.
+//!    new instance instead of repairing the old one. Before that, the old instance is closed and
+//!    has ended, because the kernel's limit of instances might not allow two.
 //! 6. The crate compares each path that vanishes, moves or is unwatched with every watched path. So
-//!    a path that it has already forgotten should not be unwatched. [`Source::retain_watched`] asks
-//!    about many paths at once.
-//! 7. When a watched path is moved or removed, the crate reports that first. Then it forgets the
-//!    watches of that path and of all paths below it. So after `GONE` of a directory, its path may
-//!    be watched again.
+//!    a path that the crate has already forgotten should not be unwatched.
+//!    [`Source::retain_watched`] asks about many paths at once.
+//! 7. When a watched path is moved or removed, the crate first reports this event. Then it forgets
+//!    the watches of that path and of all paths below it. So after `GONE` of a directory, its path
+//!    may be watched again.
 //! 8. If several watched paths lead to one directory, its events are reported at the path that was
 //!    watched last. The watch of the directory ends when none of these paths is watched any more.
 
@@ -45,8 +46,8 @@ use parking_lot::Mutex;
 use super::dirty::Dirty;
 use super::{Batch, Cookie, Marks, Source, SourceError, WatchError};
 
-/// The longest wait for the end of an instance. An end takes long because the watches are removed
-/// one by one.
+/// The longest wait for the end of an instance. Ending an instance takes long because the watches
+/// are removed one by one.
 const CLOSING: Duration = Duration::from_secs(5);
 
 /// A source of hints that uses inotify.
@@ -78,8 +79,8 @@ impl Instance {
         }
     }
 
-    /// Makes the file of a cookie, if no earlier file can be renamed. If its directory was removed,
-    /// too, makes and watches the directory.
+    /// Makes the file of a cookie, if no earlier file can be renamed. If the directory of cookies
+    /// was removed, too, makes and watches it again.
     fn cookie_anew(&mut self, cookies: &Path, file: &Path) -> io::Result<()> {
         if prepare(cookies)? {
             // The crate may still have a watch of the removed directory, and would then ignore the
@@ -98,7 +99,8 @@ impl Instance {
 
 impl NotifySource {
     /// Creates a source that reports nothing before the first [`Source::reset`]. `cookies` is a
-    /// directory for the files of cookies. It is made or emptied here, and must not be indexed.
+    /// directory for the files of cookies. The directory is made or emptied here, and must not be
+    /// indexed.
     pub fn new(cookies: &Path) -> Result<Self, SourceError> {
         prepare(cookies).map_err(|source| SourceError::Cookies {
             path: cookies.to_path_buf(),
@@ -340,8 +342,8 @@ fn cookie_of(path: &Path, cookies: &Path) -> Option<Cookie> {
         .map(Cookie)
 }
 
-/// Makes the directory of cookies, which only its owner may access, if it is missing. Returns
-/// whether it was missing.
+/// Makes the directory of cookies if it is missing. Only its owner may access it. Returns whether
+/// the directory was missing.
 fn make(cookies: &Path) -> io::Result<bool> {
     match fs::DirBuilder::new().mode(0o700).create(cookies) {
         Ok(()) => Ok(true),

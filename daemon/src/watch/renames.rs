@@ -2,15 +2,16 @@
 //!
 //! If two names are exchanged, two renames are reported, one in each direction. If a name is
 //! renamed and then renamed back, the reports are the same. So after the second rename the values
-//! stay at both names. They only say which paths to check, and an additional check does no harm.
+//! are kept at both names. The values only say which paths to check, and an additional check does
+//! no harm.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use super::Rename;
 
-/// The number of earlier renames among which the first half of an exchange is searched for. Renames
-/// by other threads may be between the two halves.
+/// The first half of an exchange is searched for among this many earlier renames. Renames by other
+/// threads may be between the two halves.
 const MOST: usize = 16;
 
 /// The last renames, which may be of several batches.

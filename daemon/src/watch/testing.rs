@@ -1,4 +1,5 @@
-//! A source that reports only the events that a test makes. They may be missing, late or wrong.
+//! A source that reports only the events that a test makes. These events may be missing, late or
+//! wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

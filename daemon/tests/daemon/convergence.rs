@@ -161,8 +161,8 @@ fn what_moves_away_and_back_is_still_heard() {
         }
         fs::rename(&there, &here).unwrap();
         daemon.assert_converged();
-        // The kernel watches the inode of a directory, but the daemon's table has its path. Events
-        // must still be assigned to the right path.
+        // The kernel watches the inode of a directory, but the daemon's table has the path of the
+        // directory. Events must still be assigned to the right path.
         place.write("d/new", 10 + round as u32);
         place.write("d/e/new", 20 + round as u32);
         daemon.assert_converged();

@@ -194,8 +194,8 @@ fn a_damaged_index_is_set_aside_and_built_anew() {
     assert!(place.log().contains("set aside"), "{}", place.log());
 }
 
-/// While the index is rebuilt, each answer reports that it may be incomplete. After a restart
-/// during the rebuild, each answer still reports this.
+/// While the index is rebuilt, each answer reports that it may be incomplete. This remains so after
+/// a restart during the rebuild.
 #[test]
 fn an_index_that_is_built_anew_says_so_in_every_answer() {
     let place = Place::new();
@@ -433,7 +433,8 @@ fn unfinished_requests_take_neither_answers_nor_memory() {
     let connect = || UnixStream::connect(place.path("socket")).unwrap();
     let silent: Vec<UnixStream> = (0..2000).map(|_| connect()).collect();
     for _ in 0..10 {
-        // The answer normally takes milliseconds, but the test only requires that it arrives.
+        // The answer normally takes milliseconds, but the test requires only that the answer
+        // arrives.
         assert!(place.connect().unwrap().status().unwrap().is_live());
     }
     let before = peak();

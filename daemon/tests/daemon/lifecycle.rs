@@ -135,7 +135,8 @@ fn a_root_of_the_configuration_that_was_removed_stays_removed() {
             place.log()
         );
     }
-    // The root stays removed until a request adds it again. Then it is also there after a restart.
+    // The root stays removed until a request adds it again. From then on the root is also there
+    // after a restart.
     let daemon = place.start_with(&from_file);
     daemon
         .client()
@@ -147,7 +148,7 @@ fn a_root_of_the_configuration_that_was_removed_stays_removed() {
 }
 
 /// A new configuration that names a removed root requests it anew. Without that configuration, the
-/// daemon has nothing to watch, and its message says how the root is watched again.
+/// daemon has nothing to watch, and its message says how to watch the root again.
 #[test]
 fn a_removed_root_is_watched_again_after_write_config() {
     let place = Place::new();

@@ -1,7 +1,8 @@
 //! Tests the real program: it is started, asked over its socket, disturbed and killed.
 //!
 //! Each test has its own folder with a tree, a state folder and a socket, and its own environment.
-//! It waits for a barrier (`sync`), an answer or the end of a process, and never for a fixed time.
+//! A test waits for a barrier (`sync`), an answer or the end of a process, and never for a fixed
+//! time.
 
 // Tests fail by a panic, so `unwrap` is allowed, as in unit tests.
 #![allow(clippy::unwrap_used)]

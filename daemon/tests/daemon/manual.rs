@@ -124,7 +124,7 @@ fn read(text: &str) -> Result<Config, String> {
         ..Env::default()
     };
     let mut config = Config::load(&args, &env).map_err(|error| error.to_string())?;
-    // The folder is a new one for each call. To make results comparable, its path is replaced.
+    // Each call has a new folder. To make results comparable, its path is replaced.
     for root in &mut config.roots {
         root.path = "docs".into();
     }

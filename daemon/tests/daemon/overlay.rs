@@ -126,7 +126,7 @@ fn a_report_shows_no_more_than_a_listing() {
     assert_eq!(report["parameters"]["top"], 100);
 }
 
-/// If a file has many near copies, some of them are not compared, but only counted. An archive must
+/// If a file has many near copies, some of them are only counted and not compared. An archive must
 /// not be counted in addition to its members. A member must be counted only once.
 #[test]
 fn what_a_listing_does_not_look_at_is_counted_as_it_would_list_it() {
@@ -199,8 +199,8 @@ fn a_mount_point_in_a_watched_root_is_left_out() {
     assert!(matches!(inside, Err(ClientError::Failed(f)) if f.kind == FailureKind::Refused));
 }
 
-/// The view of another daemon may be mounted below a root. A file there is a watched file itself.
-/// So nothing in the view covers a file.
+/// The view of another daemon may be mounted below a root. A file in that view is the watched file
+/// itself and no copy. So the daemon refuses to look for copies in the view.
 #[test]
 fn the_view_of_another_daemon_covers_nothing() {
     if !fuse_works() {
@@ -292,7 +292,7 @@ fn overlays_come_and_go_by_request() {
     daemon.assert_converged();
 }
 
-/// Mounts show added and removed roots without a restart of the daemon.
+/// If roots are added or removed, the mounts change without a restart of the daemon.
 #[test]
 fn added_and_removed_roots_show_in_the_mount_at_once() {
     if !fuse_works() {

@@ -135,7 +135,7 @@ struct Storm<'a> {
     /// The time at which the bytes of each file were first seen.
     seen: HashMap<String, i64>,
     /// The bytes of files that are no longer in the folder in which they were first seen. If that
-    /// folder is removed, the daemon may lose the time.
+    /// folder is removed, the daemon may lose the time of the first sight.
     alone: HashSet<String>,
     /// For each path, the bytes that were there most recently.
     former: BTreeMap<PathBuf, String>,
@@ -248,7 +248,7 @@ impl Storm<'_> {
     }
 }
 
-/// Renames each file to the name of the next one, and the last to the name of the first.
+/// Renames each file to the name of the next file, and the last file to the name of the first.
 fn cycle(names: &[&PathBuf], spare: &Path) -> io::Result<()> {
     fs::rename(names[names.len() - 1], spare)?;
     let renamed = names

@@ -52,8 +52,8 @@ impl Place {
         self.tree.write(self.in_tree(name), text);
     }
 
-    /// Returns the command for the program in an environment of its own; its messages are in
-    /// [`Self::log`].
+    /// Returns the command for the program in an environment of its own. The messages of the
+    /// program are in [`Self::log`].
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.command_in(&[], args)
     }

@@ -1,12 +1,13 @@
 //! Makes and removes mounts, in two ways: by `mount(2)` with privileges, and by `fusermount3`
 //! without.
 //!
-//! fuser implements both ways, but version 0.18 has three faults. If its own mount is already gone,
-//! it unmounts any other mount at the path. If its mount is busy, it leaves a dead mount behind. It
-//! cannot unmount lazily. So the descriptor is made here, and fuser only serves it.
+//! fuser implements both ways, but version 0.18 has three faults. If the mount of fuser is already
+//! gone, fuser unmounts any other mount at the path. If the mount is busy, fuser leaves a dead
+//! mount behind. It cannot unmount lazily. So the descriptor is made here, and fuser only serves
+//! it.
 //!
-//! * The kernel is asked first, and the helper only if the kernel returns EPERM. Privileges are not
-//!   guessed from a user id.
+//! * The kernel is asked first. The helper is asked only if the kernel returns EPERM. Privileges
+//!   are not guessed from a user id.
 //! * The helper sends the descriptor over a socket, whose number is in the variable `_FUSE_COMMFD`.
 //!   The socket is the helper's standard input. So no other process inherits it, and no code of
 //!   ours runs between fork and exec.
@@ -44,7 +45,7 @@ const HELPERS: [&str; 4] = [
 ];
 
 /// Mounts an overlay on an existing directory. Returns the descriptor of the connection to the
-/// kernel. The kernel has sent its first message there.
+/// kernel. The kernel has sent its first message on that connection.
 pub(super) fn mount(point: &Path) -> Result<OwnedFd, MountError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let device =
@@ -64,9 +65,9 @@ pub(super) fn mount(point: &Path) -> Result<OwnedFd, MountError> {
     }
 }
 
-/// Mounts an overlay on an existing directory for all users. The caller must be root. The process
-/// that will serve the descriptor has these ids, and decides which caller sees what. An earlier
-/// mount of ours at the path is removed first.
+/// Mounts an overlay on an existing directory for all users. The caller must be root. `uid` and
+/// `gid` are the ids of the process that will serve the descriptor. That process decides which
+/// caller sees what. An earlier mount of ours at the path is removed first.
 pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, MountError> {
     let failed = |source| MountError::Mount {
         path: point.to_owned(),
@@ -85,8 +86,8 @@ pub fn mount_for_all(point: &Path, (uid, gid): (u32, u32)) -> Result<OwnedFd, Mo
     let device = device.map_err(|errno| MountError::Device {
         source: errno.into(),
     })?;
-    // The option `default_permissions` is missing. With it the kernel would judge by modes and
-    // owners alone, which would be wrong.
+    // The option `default_permissions` is not set. With that option the kernel would judge by modes
+    // and owners alone, which would be wrong.
     let data = format!(
         "fd={},rootmode=40000,user_id={uid},group_id={gid},allow_other",
         device.as_raw_fd()

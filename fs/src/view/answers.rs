@@ -54,8 +54,8 @@ impl Namespace {
     }
 
     /// Returns the names of the extended attributes of a node. Our attributes are included even if
-    /// the file has no neighbours. Finding that out would ask the index about each file of every
-    /// `cp -a` and `ls -l`.
+    /// the file has no neighbours. To leave them out, each `cp -a` and `ls -l` would have to ask
+    /// the index about every file.
     pub fn attributes(&self, ino: u64) -> Result<Vec<OsString>> {
         let node = self.node(ino)?;
         let (Node::File(at) | Node::Folder(at) | Node::Dir(at)) = node.as_ref() else {
@@ -119,8 +119,8 @@ impl Namespace {
 
     /// Asks the index for the neighbours of a file or directory, and keeps the answer.
     pub(super) fn answer(&self, of: &Subject) -> Arc<Answer> {
-        // The generation is read before the question. If it changes meanwhile, the answer is
-        // discarded too early, never too late.
+        // The generation is read before the question. If the generation changes in between, the
+        // answer is discarded too early, never too late.
         let generation = self.neighbours.generation();
         let path = self.tree.path(of.at());
         let mut listing = match of {
@@ -174,8 +174,8 @@ pub(super) fn entry(of: &Subject, neighbour: &Neighbour) -> Node {
     }
 }
 
-/// Converts an error of reading an attribute. The file may not have this attribute, or its file
-/// system may have no attributes at all.
+/// Converts the error of an attempt to read an attribute. The file may not have this attribute, or
+/// its file system may have no attributes at all.
 fn no_attribute(errno: rustix::io::Errno) -> Refusal {
     match errno {
         rustix::io::Errno::NODATA | rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::PERM => {

@@ -98,9 +98,9 @@ impl Attr {
         }
     }
 
-    /// Returns the attributes of a directory that exists only in the overlay. It belongs to a real
-    /// file or directory, and has the owner and the times of that entry. Users who may read the
-    /// real entry may read and enter this directory. No user may write to it.
+    /// Returns the attributes of a directory that exists only in the overlay. The directory belongs
+    /// to a real file or directory, and has the owner and the times of that entry. Users who may
+    /// read the real entry may read and enter this directory. No user may write to it.
     pub(crate) fn folder(ino: u64, stat: &Stat) -> Self {
         let read = (stat.st_mode & 0o444) as u16;
         let enter = (stat.st_mode & 0o111) as u16;
@@ -113,8 +113,8 @@ impl Attr {
     }
 
     /// Returns the attributes of a text that exists only in the overlay and belongs to a real file.
-    /// Its size is unknown until it is opened. So it shows 0, like files of `/proc`, and `ls -l`
-    /// costs nothing.
+    /// The size of the text is unknown until the text is opened. So the attributes have the size 0,
+    /// like files of `/proc`, and `ls -l` costs nothing.
     pub(crate) fn text(ino: u64, stat: &Stat) -> Self {
         Self {
             perm: (stat.st_mode & 0o444) as u16,
@@ -171,8 +171,8 @@ pub struct Entry {
     /// The time for which the kernel may trust that the name leads to this node.
     pub ttl: Duration,
     /// The time for which the kernel may trust the attributes. It is zero for a file that is being
-    /// changed: the kernel then asks each time, and before each read. So changes in place are
-    /// visible as on the real path.
+    /// changed. The kernel then asks for them each time they are needed, and before each read. So
+    /// changes in place are visible as on the real path.
     pub attr_ttl: Duration,
 }
 
@@ -201,8 +201,8 @@ pub struct Space {
 
 /// Receives the entries of a directory until it has no room for more.
 pub trait Sink {
-    /// Adds an entry. `next` is the offset at which reading continues after it. Returns false if
-    /// there was no room, so the entry was not added.
+    /// Adds an entry. `next` is the offset at which reading continues after this entry. Returns
+    /// false if there was no room, so the entry was not added.
     fn add(&mut self, ino: u64, next: u64, kind: Kind, name: &OsStr) -> bool;
 }
 
@@ -249,8 +249,8 @@ impl Refusal {
             Self::Invalid => Errno::INVAL,
             Self::NoData => Errno::NXIO,
             Self::TooMany => Errno::MFILE,
-            // ENOSYS must not reach the kernel, because it would never send this kind of request
-            // again.
+            // ENOSYS must not reach the kernel, because the kernel would never send this kind of
+            // request again.
             Self::Real(Errno::NOSYS) => Errno::IO,
             Self::Real(errno) => errno,
         };

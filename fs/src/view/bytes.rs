@@ -85,7 +85,7 @@ impl Namespace {
     }
 
     /// Opens a file of the tree. If an open of the file was just refused to this thread, the
-    /// look-up after the refusal has already opened it. Then the handle of that look-up is
+    /// look-up after the refusal has already opened it. In that case the handle of that look-up is
     /// returned.
     fn open_real(&self, ino: u64, at: &At, thread: u32) -> Result<u64> {
         let opener = (self.account, thread);
@@ -134,8 +134,8 @@ impl Namespace {
         }
     }
 
-    /// Opens a file during its look-up, if an open of it was just refused to this thread. Returns
-    /// `None` if none was refused, or the file cannot be opened.
+    /// Opens a file during its look-up, if an open of the file was just refused to this thread.
+    /// Returns `None` if no open was refused, or if the file cannot be opened.
     pub(super) fn lookup_again(&self, node: &Node, thread: u32) -> Option<Entry> {
         let Node::File(at) = node else {
             return None;
@@ -169,7 +169,7 @@ impl Namespace {
         self.release_all(opened.map(|(_, handle)| handle));
     }
 
-    /// Reads up to `size` bytes. It returns fewer only at the end of the file.
+    /// Reads up to `size` bytes. Fewer bytes are returned only at the end of the file.
     pub fn read(&self, handle: u64, offset: u64, size: usize) -> Result<Vec<u8>> {
         match self.handles.get(handle)?.as_ref() {
             Handle::Text(text) => text.read(offset, size).map_err(|error| real_error(&error)),

@@ -41,8 +41,8 @@ impl Namespace {
         })
     }
 
-    /// Passes the entries from `offset` on to the sink, as many as it accepts. Offset 0 is the
-    /// beginning; every later read from there takes a new snapshot.
+    /// Passes the entries at and after `offset` to the sink, as many as it accepts. Offset 0 is the
+    /// beginning. Every read from 0 but the first takes a new snapshot.
     pub fn read_dir(&self, handle: u64, offset: u64, sink: &mut dyn Sink) -> Result<()> {
         let handle = self.handles.get(handle)?;
         let Handle::Dir(dir) = handle.as_ref() else {

@@ -1,9 +1,9 @@
 //! Stores the bytes that the overlay makes and has open: texts, members of archives, listings.
 //!
-//! Equal bytes are stored once, however many handles are open. They are identified by their digest.
-//! A member is also identified by its archive, so that it is extracted once. Large contents are
-//! stored in nameless files in a folder of the daemon. These files vanish when the last handle is
-//! closed. All amounts are limited by [`Shares`].
+//! Equal bytes are stored once, however many handles are open. Contents are identified by their
+//! digests. A member is also identified by its archive, so that it is extracted only once. Large
+//! contents are stored in nameless files in a folder of the daemon. These files vanish when the
+//! last handle is closed. All amounts are limited by [`Shares`].
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -41,8 +41,8 @@ pub(crate) struct Store {
     by_origin: Mutex<Kept<Vec<u8>, Arc<Origin>>>,
 }
 
-/// The content of a member. The lock is held while one request extracts it, so that other requests
-/// wait for it.
+/// The content of a member. A request that extracts the member holds the lock, so that other
+/// requests wait.
 type Origin = Mutex<Weak<Blob>>;
 
 /// A map, and the number of entries at which its unused entries are removed.
@@ -198,7 +198,7 @@ impl Store {
         }
     }
 
-    /// Returns another reference to a content, for an account that has or has not opened the
+    /// Returns another reference to a content for an account. The account may have opened the
     /// content already.
     fn join(&self, account: Account, blob: Arc<Blob>) -> Result<Held, Refusal> {
         let mut of_each = blob.of_each.lock();
@@ -269,7 +269,7 @@ impl Held {
         }
     }
 
-    /// Returns up to `size` bytes from `offset` on. It returns fewer only at the end of the
+    /// Returns up to `size` bytes from `offset` on. Fewer bytes are returned only at the end of the
     /// content.
     pub(crate) fn read(&self, offset: u64, size: usize) -> std::io::Result<Vec<u8>> {
         match &self.blob.bytes {
@@ -285,8 +285,8 @@ impl Held {
     }
 }
 
-/// Returns up to `size` bytes of a file from `offset` on. It returns fewer only at the end of the
-/// file.
+/// Returns up to `size` bytes of a file from `offset` on. Fewer bytes are returned only at the end
+/// of the file.
 pub(crate) fn read_at(file: &File, offset: u64, size: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; size];
     let mut filled = 0;

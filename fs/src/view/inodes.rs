@@ -3,7 +3,7 @@
 //! The number of a node is a hash of its identity ([`Node::hash`]), so it is the same after a
 //! restart. The table has the nodes that the kernel knows. Each successful look-up increments the
 //! count of a node, and a `forget` decrements it. When the count is zero, the node is removed from
-//! the table, unless it is open. If two nodes have the same hash, the second one gets another
+//! the table, unless it is open. If two nodes have the same hash, the second node gets another
 //! number. A node keeps its number while the kernel knows it, except if its file is replaced.
 //!
 //! The kernel keeps pages and a size for each number. It sets a new size under a lock, but cuts off
@@ -11,8 +11,9 @@
 //! could cut off pages of the other. So **only one file is ever open under a number**. A file that
 //! replaces another at its path gets a number of its own, as on a disk. Until the kernel looks the
 //! name up again, it knows only the old number. Under the old number the kernel gets the attributes
-//! of the new file, or of the old file if that is open. It cannot open the new file under that
-//! number. A disk may use the inode number of a removed file again. Then both files count as one.
+//! of the new file, or of the old file if that is open. The kernel cannot open the new file under
+//! the old number. A disk may use the inode number of a removed file again. Then both files count
+//! as one.
 //!
 //! Numbers below 2^32 are never assigned. Some of them are reserved: 0 (no entry), 1 (the root) and
 //! `0xffff_ffff` (unknown, for the kernel).
@@ -62,7 +63,7 @@ pub(crate) struct Shown {
 
 impl Shown {
     /// A value that equals no file. It is stored for a number if the kernel was shown another
-    /// file's attributes under it.
+    /// file's attributes under that number.
     const OTHERS: Self = Self {
         dev: 0,
         ino: 0,
@@ -225,8 +226,8 @@ impl Tables {
         };
         let node = Arc::clone(&known.node);
         self.by_number.remove(&number);
-        // If another file has replaced this one, the node now has the number of the other file.
-        // That number must stay.
+        // If another file has replaced the file of this number, the node now has the number of the
+        // other file. That number must stay.
         if self.by_node.get(&node) == Some(&number) {
             self.by_node.remove(&node);
         }
@@ -313,7 +314,7 @@ mod tests {
         assert!(newest != old && newest != new, "the disk uses 6 again");
         inodes.forget(newest, 1);
         // No file is open under this number. So the kernel may be shown the attributes of another
-        // file under it. But then no file can be opened under it any more.
+        // file under this number. But then no file can be opened under the number any more.
         assert!(inodes.show(new, shown(9, 10)));
         assert!(!inodes.open(new, shown(9, 10)) && !inodes.open(new, shown(8, 10)));
         inodes.forget(old, 2);

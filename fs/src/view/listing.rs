@@ -11,8 +11,7 @@ use super::held::Held;
 
 /// The number of bytes of an encoded entry before its name.
 const HEAD: usize = 11;
-/// The number of bytes of a listing that are read at a time. It is more than the largest entry can
-/// have.
+/// The number of bytes of a listing that are read at a time. The largest entry is smaller.
 const PIECE: usize = 128 << 10;
 
 /// One entry of a listing.
@@ -74,7 +73,7 @@ impl<'h> Reader<'h> {
         Ok(self.parsed())
     }
 
-    /// Decodes the next entry; `None` if the piece does not have all its bytes.
+    /// Decodes the next entry; `None` if the piece does not have all bytes of the entry.
     fn parsed(&mut self) -> Option<Listed> {
         let rest = self.piece.get(self.next..)?;
         let (ino, rest) = rest.split_first_chunk::<8>()?;

@@ -31,8 +31,8 @@ use crate::neighbours::{Neighbours, Party};
 const MIRROR_TTL: Duration = Duration::from_secs(1);
 /// The time for which the kernel may trust the attributes of a file that was not changed lately.
 /// The kernel asks for attributes before each read unless it may trust the last attributes. So for
-/// several reads in quick succession it asks once. A change becomes visible at most this much
-/// later, which no program notices.
+/// several reads in quick succession the kernel asks once. A change becomes visible at most this
+/// much later, and no program notices the delay.
 const FILE_TTL: Duration = Duration::from_millis(10);
 /// The effort of a request. It decides on which thread the request runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +54,8 @@ pub struct Namespace {
     pub(super) similar_name: SimilarName,
     view_key: u64,
     pub(super) tree: SeenTree,
-    /// The node at the top of the mount. It is a root if that was the only one when the mount was
-    /// made, and otherwise the directory of all roots.
+    /// The node at the top of the mount. If there was only one root when the mount was made, it is
+    /// that root. Otherwise it is the directory of all roots.
     top: Node,
     pub(super) neighbours: Arc<dyn Neighbours>,
     pub(super) inodes: Arc<Inodes>,
@@ -160,9 +160,9 @@ impl Namespace {
         self
     }
 
-    /// Replaces the roots. If the mount shows the entries of its only root, it continues to do so,
-    /// because paths in use must not change. A further root then becomes a folder beside these
-    /// entries, with a name that none of them has. When the root whose entries are shown is
+    /// Replaces the roots. If the mount shows the entries of its only root, it continues to show
+    /// them, because paths in use must not change. A further root then becomes a folder beside
+    /// these entries, with a name that no entry has. When the root whose entries are shown is
     /// removed, these entries vanish.
     pub fn set_roots(&self, roots: &[PathBuf]) {
         let is_free = |name: &OsStr| match &self.top {
@@ -175,7 +175,7 @@ impl Namespace {
     }
 
     /// Returns the roots that appear as folders in a directory of the overlay. Only the top has
-    /// any.
+    /// such folders.
     pub(super) fn roots_in(&self, dir: &Node) -> Vec<(At, OsString)> {
         if *dir != self.top {
             return Vec::new();

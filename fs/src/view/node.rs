@@ -67,7 +67,7 @@ impl Subject {
 /// else is stored for an inode.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
-    /// The top of a mount with several roots, which appear as its folders.
+    /// The top of a mount with several roots. Each root appears as a folder in it.
     Top,
     /// A directory of the tree.
     Dir(At),
@@ -96,9 +96,9 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// Returns a number for the kind of a node. It is a part of the data whose hash is the inode
-    /// number. So a file that becomes a directory gets another number. A file that is shown as a
-    /// folder in one view and as a file in another has two numbers. If the type of a number
+    /// Returns a number for the kind of a node. The inode number is a hash of data that include
+    /// this number. So a file that becomes a directory gets another number. A file that is shown as
+    /// a folder in one view and as a file in another has two numbers. If the type of a number
     /// changed, the kernel would take the file system for broken.
     fn kind_key(&self) -> u64 {
         match self {
@@ -144,8 +144,8 @@ impl Node {
         }
     }
 
-    /// Returns the inode number of this node, unless another node already has that number. It
-    /// depends only on paths, so it is the same after a restart.
+    /// Returns the inode number of this node, unless another node already has that number. The
+    /// number depends only on paths, so it is the same after a restart.
     pub(crate) fn hash(&self, view_key: u64, path: &Path) -> u64 {
         let target = match self {
             Self::Link { target: path, .. }

@@ -59,8 +59,8 @@ impl Reopenings {
         }
     }
 
-    /// Removes the records that are older than [`KEPT`]. Returns the handles that look-ups have
-    /// opened for them, which the caller must close.
+    /// Removes the records that are older than [`KEPT`]. Returns the handles that the look-ups
+    /// after these refusals have opened. The caller must close the handles.
     pub(crate) fn expire(&mut self) -> Vec<u64> {
         let is_late = |reopening: &Reopening| reopening.since.elapsed() >= KEPT;
         let late = self.0.extract_if(|_, reopening| is_late(reopening));
@@ -74,8 +74,8 @@ impl Reopenings {
     }
 
     /// Records the file that the look-up has opened. Returns a handle that the caller must close,
-    /// if there is one. It is the handle of an earlier look-up, or the given handle if the refusal
-    /// is not recorded any more.
+    /// if there is one. That is the handle of an earlier look-up, or the given handle if the
+    /// refusal is not recorded any more.
     pub(crate) fn give(&mut self, opener: Opener, at: At, opened: (u64, u64)) -> Option<u64> {
         let Some(reopening) = self.0.get_mut(&(opener, at)) else {
             return Some(opened.1);

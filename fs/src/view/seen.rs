@@ -2,8 +2,8 @@
 //!
 //! A mount of one user shows everything. A mount for all users shows a file only if the caller may
 //! open it, and a directory only if the caller may enter it. The kernel decides that at the time of
-//! the request. Another file may take the place of the checked one in between. So the opened file
-//! must be the one that was checked. Symbolic links and special files are not shown.
+//! the request. Another file may take the place of the checked file before the open. So the opened
+//! file is compared with the checked one. Symbolic links and special files are not shown.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -61,7 +61,7 @@ impl SeenTree {
         }
     }
 
-    /// Returns whether the caller may see a path, which an answer names.
+    /// Returns whether the caller may see a path that an answer names.
     pub(crate) fn sees(&self, path: &Path) -> Result<bool, Errno> {
         let seen = self.look(&[path.to_owned()])?;
         Ok(seen.is_none_or(|seen| seen != [Seen::Nothing]))

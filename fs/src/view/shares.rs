@@ -130,8 +130,8 @@ impl Shares {
             let all = taken.all[n].saturating_add(new[n]);
             let free = self.limits[n].checked_sub(all).ok_or(Refusal::TooMany)?;
             let owns = has[n].saturating_add(own[n]);
-            // An account without any amount of a resource may always take some. A resource of which
-            // nothing is requested now is not checked.
+            // An account that has nothing of a resource may always take some of it. If nothing of a
+            // resource is requested now, that resource is not checked.
             if self.is_for_all && has[n] > 0 && own[n] > 0 && owns.saturating_mul(LEFT) > free {
                 return Err(Refusal::TooMany);
             }

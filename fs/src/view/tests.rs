@@ -73,7 +73,8 @@ fn near(target: &Path, score: f64) -> Neighbour {
     }
 }
 
-/// Looks up names one after the other, as the kernel does. Dropping it forgets all of them.
+/// Looks up names one after the other, as the kernel does. Dropping this value forgets all these
+/// look-ups.
 struct Walk<'a> {
     space: &'a Namespace,
     looked_up: Vec<u64>,

@@ -4,13 +4,13 @@
 //! 1. **Beneath the roots.** Each root is an `O_PATH` handle. Everything else is opened relative to
 //!    it with `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)`. So no
 //!    rename and no symbolic link in the tree can lead a request elsewhere.
-//! 2. **Never through our own mounts.** Mount points of FUSE and pseudo file systems, and
-//!    `exclude`, are left out by path before any system call. A bind mount of one of our mounts has
-//!    another path, so it is recognised by its mount id. The first attempt may not cross a mount
-//!    (`RESOLVE_NO_XDEV`). Only if that attempt fails, a second attempt is made, and the mount id
-//!    of its descriptor is checked.
-//! 3. **Never a special file.** A file is found with `O_PATH`, which does not open it. Only if the
-//!    descriptor is that of a *regular* file, the file is opened for reading, through
+//! 2. **Never through our own mounts.** Mount points of FUSE and pseudo file systems, and the paths
+//!    in `exclude`, are left out before any system call on them. A bind mount of one of our mounts
+//!    has another path, so it is recognised by its mount id. The first attempt may not cross a
+//!    mount (`RESOLVE_NO_XDEV`). If that attempt fails, a second attempt may cross mounts, and the
+//!    mount id of its descriptor is checked.
+//! 3. **Never a special file.** A file is found with `O_PATH`, which does not open it. If the
+//!    descriptor is of a *regular* file, the file is then opened for reading, through
 //!    `/proc/self/fd`.
 //! 4. **No trace.** Files are opened with `O_NOATIME` where permitted, so that reads change
 //!    nothing.
@@ -73,7 +73,7 @@ pub(crate) struct RealEntry {
 
 #[derive(Debug)]
 struct Root {
-    /// The path as it was given. The index has it, and links show it.
+    /// The path as it was given. The index and the targets of links have this path.
     path: PathBuf,
     /// The path without symbolic links, with which mount points are compared.
     real: PathBuf,
@@ -143,8 +143,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Creates a tree without roots. `exclude` has absolute paths without symbolic links. They and
-    /// everything below them are not part of the tree.
+    /// Creates a tree without roots. `exclude` has absolute paths without symbolic links. These
+    /// paths and everything below them are not part of the tree.
     pub(crate) fn new(exclude: impl IntoIterator<Item = PathBuf>) -> std::io::Result<Self> {
         Ok(Self {
             roots: RwLock::default(),
@@ -316,8 +316,8 @@ impl Tree {
         self.exclude.contains(real) || mounts.is_left_out(real)
     }
 
-    /// Opens a path beneath its root. The path counts as not found if it leads through a symbolic
-    /// link, or if it or its mount is left out.
+    /// Opens a path beneath its root. The path counts as not found in two cases: it leads through a
+    /// symbolic link, or the path or its mount is left out.
     fn open(&self, at: &At, flags: OFlags) -> Result<OwnedFd, Errno> {
         let root = self.root(at)?;
         let mounts = self.mounts.current();

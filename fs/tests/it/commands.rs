@@ -40,8 +40,8 @@ fn everyday_commands_in_the_folders_view() {
         long.contains("062%_old.txt -> /") && long.contains("report.txt"),
         "{long}"
     );
-    // The length of these texts is not known before they are opened. However a command reads them,
-    // it must get all of the text.
+    // The length of these texts is not known before they are opened. However a command reads such a
+    // text, it must get all of it.
     let why = shell("cat $1/report.txt/.similar/.why/062%_old.txt", m);
     assert!(
         why.contains("report.txt resembles ") && why.ends_with("old.txt\n"),

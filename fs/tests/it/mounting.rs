@@ -152,7 +152,7 @@ fn a_mount_point_inside_a_watched_root_is_skipped() {
     let second =
         Overlay::mount(inside("sub/N", View::Folders), Arc::clone(&site.map) as _).unwrap();
     // The first overlay is also visible at the path of a bind mount. Nothing in that path shows
-    // that it is an overlay.
+    // that an overlay is there.
     fs::create_dir(site.path("docs/bound")).unwrap();
     rustix::mount::mount_bind(first.mount_point(), site.path("docs/bound")).unwrap();
     for overlay in [&first, &second] {

@@ -36,8 +36,8 @@ fn tests_below(dir: &Path, found: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Returns the items of the page's lists. Each is a sentence and the name of its test, which ends
-/// the item.
+/// Returns the items of the page's lists. Each item is a sentence, followed by the name of its
+/// test.
 fn promises_in(page: &str) -> Vec<(String, String)> {
     let page = page.split("## What is not promised").next().unwrap();
     let items = page

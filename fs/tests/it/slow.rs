@@ -86,8 +86,8 @@ fn readers_never_block_each_other() {
         seen.recv_timeout(Duration::from_secs(20))
             .expect("both are inside");
     }
-    // There are more blocked requests for texts than threads. Four threads serve the mount, and
-    // each pool has four threads.
+    // Here more requests for texts are blocked than there are threads. Four threads serve the
+    // mount, and each pool has four threads.
     for _ in 0..8 {
         start("cat $1/report.txt/.similar/.why/050%_other");
     }

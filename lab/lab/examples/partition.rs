@@ -7,8 +7,8 @@
 //! ```
 //!
 //! There are FILES (by default 15,000,000) files of five chunks each. Each family of four files has
-//! three chunks in common. All files have one more chunk in common. The entries are sorted in
-//! FOLDER.
+//! three chunks in common. All files have one more chunk in common. The files for sorting the
+//! entries are in FOLDER.
 
 #![allow(clippy::print_stdout)]
 

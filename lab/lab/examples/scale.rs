@@ -34,7 +34,7 @@ const MEMORY: u64 = 512 << 20;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     // The program may have been started as a worker that makes or searches arrays. In that case it
-    // only does that.
+    // does only this work.
     if let Some(ended) = resemble_lab::arrays::worker() {
         return Ok(ended);
     }
@@ -103,8 +103,8 @@ fn made_folder(folder: &str) -> std::io::Result<&Path> {
     Ok(Path::new(folder))
 }
 
-/// Returns the sum of the first `fields` of four processor times, in seconds. The first two are of
-/// this process. The other two are of its child processes that have ended.
+/// Returns the sum of the first `fields` of four processor times, in seconds. The first two times
+/// are those of this process. The other two are those of its child processes that have ended.
 fn cpu(fields: usize) -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name of the program, in parentheses, may contain spaces and parentheses.

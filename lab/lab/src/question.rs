@@ -2,8 +2,8 @@
 //!
 //! All questions have one type of request. The files in the scope get signatures, and the answer is
 //! computed from the signatures. For `groups`, the caller gets the collated sets of sif, or the
-//! similar pairs of another method, and makes the groups itself. So another rule for groups needs
-//! no second question, nor does another threshold of sif.
+//! similar pairs of another method, and makes the groups itself. So another rule for groups or
+//! another threshold of sif does not need a second question.
 
 use crate::figure::Figure;
 use resemble_core::ContentDigest;
@@ -68,8 +68,8 @@ pub struct MethodClusters {
     /// The least containment of a link. Files are also linked if one of them contains this share of
     /// the other. If it is absent, containment makes no links.
     pub contained: Figure,
-    /// The number of files above which a shingle is ignored. The default is 1,000. If it is 0, no
-    /// shingle is ignored.
+    /// A shingle is ignored if more than this number of files have it. The default is 1,000. If the
+    /// number is 0, no shingle is ignored.
     pub common: Option<u32>,
     /// The memory for sorting, in bytes. The default is 512 MiB.
     pub memory: Option<u64>,
@@ -124,7 +124,7 @@ pub struct MethodLimits {
 #[serde(rename_all = "kebab-case")]
 pub enum MethodScore {
     /// The figure of the method's paper. The figure may depend on which file is the subject. If
-    /// neither is, the score is the larger of the two figures.
+    /// neither file is the subject, the score is the larger of the two figures.
     #[default]
     Paper,
     /// The larger of both containments.
@@ -148,7 +148,7 @@ pub enum MethodRow {
     Text(String),
     /// Files with equal sketches, by the indices of their rows in ascending order.
     Same(Vec<u32>),
-    /// A link between two similar files. Each of them is the first of the files with its sketch.
+    /// A link between two similar files. Each of the two files is the first file with its sketch.
     Link(MethodLinkRow),
     /// A shingle that is ignored because many files have it.
     Common(MethodCommonRow),
@@ -225,7 +225,7 @@ pub struct MethodInterval {
     pub b_in_a: Option<[Fraction; 2]>,
 }
 
-/// A pair of similar files. `a` has the lesser path.
+/// A pair of similar files. `a` is the file whose path sorts first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodPairRow {
     /// The path of the first file.

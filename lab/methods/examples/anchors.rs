@@ -5,8 +5,8 @@
 //! cargo run --release -p resemble-methods --example anchors -- FOLDER… > anchors.txt
 //! ```
 //!
-//! It takes up to 8 MiB from each folder. These are the first 64 KiB of each of several texts,
-//! which are spread evenly over the sorted list of files.
+//! The program takes up to 8 MiB from each folder: the first 64 KiB of each of several texts. These
+//! texts are spread evenly over the sorted list of files.
 
 #![allow(clippy::print_stdout)]
 

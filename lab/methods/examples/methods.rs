@@ -1,13 +1,13 @@
-//! Measures the costs of each method. They are the speed of computing signatures in MB/s, and the
-//! size of a signature relative to its content.
+//! Measures the costs of each method: the speed of computing signatures in MB/s, and the size of a
+//! signature relative to its content.
 //!
 //! ```text
 //! cargo run --release -p resemble-methods --example methods -- FOLDER [MIB]
 //! ```
 //!
-//! It reads up to MIB (by default 256) mebibytes of files in FOLDER into memory and works on one
-//! thread. Then it measures the stages of sif's comparison of all files with each other. Last, it
-//! measures the merging of chunk lists of Forman et al.
+//! The program reads up to MIB (by default 256) mebibytes of files in FOLDER into memory and works
+//! on one thread. Then it measures the stages in which sif compares all files with each other.
+//! Last, it measures the merging of chunk lists of Forman et al.
 
 #![allow(clippy::print_stdout)]
 
@@ -140,8 +140,8 @@ fn all_against_all(texts: &[Vec<u8>]) {
     }
 }
 
-/// Compares the time of merging two lists of chunks with that of a hash table (Forman et al. 2005,
-/// footnote 2). Each pair is two successive texts of more than 50,000 bytes.
+/// Compares the time for merging two lists of chunks with the time for using a hash table (Forman
+/// et al. 2005, footnote 2). Each pair is two successive texts of more than 50,000 bytes.
 fn merge_and_table(texts: &[Vec<u8>]) {
     let settings = Settings {
         rate: Some(100),

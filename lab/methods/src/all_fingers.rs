@@ -22,8 +22,9 @@ pub struct AllFingers(Vec<(u64, u32)>);
 pub struct FileHits {
     /// The number of the file.
     pub file: u32,
-    /// The number of times that fingerprints of the query occur in the file. Divided by the number
-    /// of the query's fingerprints, this is the paper's percentage: [`crate::sif::Common::figure`].
+    /// The number of times that fingerprints of the query occur in the file. This number, divided
+    /// by the number of the query's fingerprints, is the paper's percentage:
+    /// [`crate::sif::Common::figure`].
     pub occurrences: u64,
 }
 
@@ -34,8 +35,8 @@ impl AllFingers {
             .extend(fingerprints.into_iter().map(|value| (value, file)));
     }
 
-    /// Returns the files that have fingerprints of the query, by number. The time grows with the
-    /// number of all fingerprints.
+    /// Returns the files that have fingerprints of the query, ordered by file number. The time
+    /// grows with the number of all fingerprints.
     pub fn scan(&self, query: impl IntoIterator<Item = u64>) -> Vec<FileHits> {
         let query: HashSet<u64> = query.into_iter().collect();
         let mut counts = BTreeMap::new();
@@ -60,8 +61,9 @@ impl AllFingers {
 pub struct SortedFingers(Vec<(u64, u32)>);
 
 impl SortedFingers {
-    /// Returns the files that have fingerprints of the query, by number. It takes the time of a
-    /// binary search for each fingerprint, and a time that grows with the number of hits.
+    /// Returns the files that have fingerprints of the query, ordered by file number. The search
+    /// takes the time of a binary search for each fingerprint, and a time that grows with the
+    /// number of hits.
     pub fn search(&self, query: impl IntoIterator<Item = u64>) -> Vec<FileHits> {
         let query: HashSet<u64> = query.into_iter().collect();
         let mut counts = BTreeMap::new();

@@ -363,12 +363,12 @@ impl AnchorCounts {
     /// Strings that may be anchors, best first.
     ///
     /// A string qualifies if two or more texts have it, and if it has at least three different
-    /// bytes. It must also occur at most once in ten times `every` bytes, so that no string
-    /// dominates. Strings are ranked by their number of occurrences times the number of texts that
-    /// have them. The number of texts alone would prefer headings that every file has once. The
-    /// number of occurrences alone would prefer words of a few long files. A string that overlaps a
-    /// better string by three bytes is left out, because both are found at the same places. An
-    /// example is `hara` and `arac` in *character*.
+    /// bytes. It must also occur at most once in 10 · `every` bytes, so that no string dominates.
+    /// Strings are ranked by their number of occurrences times the number of texts that have them.
+    /// The number of texts alone would prefer headings that every file has once. The number of
+    /// occurrences alone would prefer words of a few long files. A string that overlaps a better
+    /// string by three bytes is left out, because both are found at the same places. An example is
+    /// `hara` and `arac` in *character*.
     fn ranked(&self, every: u32) -> Vec<Vec<u8>> {
         let too_common = (self.bytes / (10 * u64::from(every.max(1)))).max(1);
         let mut candidates: Vec<(&[u8; LENGTH], &Count)> = self
@@ -403,9 +403,9 @@ impl AnchorCounts {
 /// together have one hit in about `every` bytes (200 in section 5 of the paper). `window` bytes are
 /// skipped after each hit. Returns no anchors if no string of the texts qualifies.
 ///
-/// The result is the shortest list of the best strings with enough hits. Words occur in clusters,
-/// so the number of hits of several anchors is not the sum over the anchors. Therefore the hits are
-/// counted in the texts, in at most 17 searches.
+/// The result is the shortest list of the best strings that has enough hits. Words occur in
+/// clusters, so the number of hits of several anchors is not the sum over the anchors. Therefore
+/// the hits are counted in the texts, in at most 17 searches.
 pub fn pick<T: AsRef<[u8]>>(texts: &[T], every: u32, window: u32) -> Vec<Vec<u8>> {
     let mut counts = AnchorCounts::default();
     for text in texts {

@@ -45,8 +45,8 @@ impl Random {
     }
 }
 
-/// Returns the text after `times` edits. A text with fewer words than that gets one edit for each
-/// word.
+/// Returns the text after `times` edits. A text with fewer than `times` words gets one edit for
+/// each word.
 ///
 /// A word is a run of bytes between white space.
 ///

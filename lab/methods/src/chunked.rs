@@ -20,11 +20,11 @@
 //! **Names.** The name of a chunk is the first 64 bits of its MD5, together with its length ("even
 //! a 64-bit hash is sufficient for ~4 billion chunks").
 //!
-//! **Figures.** The bytes in common chunks are a lower bound of what two files share. Each chunk
-//! counts as often as both files have it. These bytes, divided by the length of a file, are the
-//! share of the file that is in the other file. The figure of a pair is the share of the smaller
-//! file, as in the paper's figure 5. There, two files of 671 and 3,305 bytes are "contains, 54 %",
-//! which can only be a share of the 671 bytes.
+//! **Figures.** The bytes in common chunks are a lower bound of what two files share. Each chunk is
+//! counted as often as it occurs in both files. The bytes in common chunks, divided by the length
+//! of a file, are the share of the file that is in the other file. The figure of a pair is the
+//! share of the smaller file, as in the paper's figure 5. There, a pair of files of 671 and 3,305
+//! bytes has the label "contains, 54 %". This can only be a share of the 671 bytes.
 //!
 //! **Cost.** Each byte takes a rolling hash and MD5. A chunk takes 10 to 12 bytes in the signature.
 //! There is one chunk in D bytes. TTTD holds one chunk in memory. The sliding window holds none.

@@ -133,7 +133,7 @@ impl std::fmt::Debug for GroupQuery<'_> {
 /// A file and the files that are similar to it, as in figure 3.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CollatedGroup {
-    /// The reference. The paper: "R indicates the file with which all others are compared."
+    /// The reference. The paper says: "R indicates the file with which all others are compared."
     pub reference: u32,
     /// The other files, the most similar file first. Equally similar files are ordered by number.
     pub members: Vec<GroupMember>,
@@ -270,8 +270,8 @@ impl Collated {
         sums: &mut Sums,
     ) -> Vec<GroupMember> {
         let total = self.total(reference);
-        // Compares ratios, because the product of threshold and total would be rounded. Then 11 of
-        // 20 would not reach 55 %.
+        // Compares ratios, because the product of threshold and total would be rounded: 11 of 20
+        // would not reach 55 %.
         let reaches = |common: u32| f64::from(common) / f64::from(total) >= query.threshold;
         let mut by_size: Vec<u32> = sets.to_vec();
         by_size.sort_by_key(|&set| self.set(set as usize).1.len());
@@ -422,8 +422,8 @@ impl Sums {
         *sum += count;
     }
 
-    /// Adds `count` to those sums of `members` that are not 0. It goes through the members, or
-    /// through the files with a sum, whichever is faster.
+    /// Adds `count` to those sums of `members` that are not 0. Goes through the members, or through
+    /// the files with a sum, whichever is faster.
     fn add_to_known(&mut self, members: &[u32], count: u32) {
         if self.known.len() * 16 < members.len() {
             for &file in &self.known {

@@ -15,14 +15,14 @@
 //!          varint
 //! ```
 //!
-//! A set of c random numbers of u bits takes about u - log2 c + 2 bits for each number. It is
+//! A set of c random numbers of u bits takes about u - log2 c + 2 bits for each number. The set is
 //! encoded in a Rice code with 2^b near the mean difference (Rice 1979; Golomb 1966). For sif and a
 //! file of 300 KB, each fingerprint takes 11 bits. All fingerprints take half a percent of the
 //! file's size. The paper needs 5 % and hopes for 2 %.
 //!
 //! A signature has exactly one encoding: [`MethodSignature::decode`] refuses bytes that
-//! [`MethodSignature::encode`] does not write. Its input can be any bytes. It never reserves more
-//! memory than the input can fill.
+//! [`MethodSignature::encode`] does not write. The input can be any bytes. Decoding never reserves
+//! more memory than the input can fill.
 
 use thiserror::Error;
 

@@ -9,7 +9,7 @@ pub struct Feature {
     /// The weight of the piece: the number of bytes of a chunk, or 1 for any other piece.
     pub len: u64,
     /// The number of times that the piece is repeated here. Only features from
-    /// [`crate::FeatureExtractor::zeros`] have more than 1.
+    /// [`crate::FeatureExtractor::zeros`] have a count above 1.
     pub count: u64,
 }
 

@@ -19,8 +19,8 @@
 //! Other arguments of requests and commands, such as headings, are text and are kept.
 //!
 //! **Sees** that a document with other macros is nearly the same. **Is blind** to documents that
-//! differ only in their formatting. It does not interpret macros, so it does not know what a macro
-//! would print.
+//! differ only in their formatting. The filter does not interpret macros, so it does not know what
+//! a macro would print.
 
 /// The number of bytes at the start of a document that determine its kind.
 const HEAD: usize = 4096;
@@ -71,7 +71,8 @@ enum Troff {
     Request,
     /// After `\` in the name of a request, or in the text.
     Escape,
-    /// In the name of a font, string or character, of which this number of bytes follows.
+    /// In the name of a font, string or character. The value is the number of bytes of the name
+    /// that follow.
     Name(u8),
     /// In the name of a font, string or character, in brackets.
     Bracket,

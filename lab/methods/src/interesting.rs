@@ -8,11 +8,12 @@
 //! **Here.** This is the search for maximal frequent item sets. The collated sets are the
 //! transactions, files are the items, and counters are the weights. Each interesting set is the
 //! intersection of the collated sets that contain it. Such a set is called *closed*. The closed
-//! sets are visited by prefix-preserving extension (LCM: Uno, Asai, Uchida & Arimura 2004). It
-//! visits each closed set once, without a list of the visited sets. Two things make this fast on
-//! file trees. First, files that are in the same sets are one item. Second, the search does not
-//! always extend a set item by item. If the set with all items that could be added has enough in
-//! common, this union is an interesting set. It is then the only one to be found from there.
+//! sets are visited by prefix-preserving extension (LCM: Uno, Asai, Uchida & Arimura 2004). This
+//! method visits each closed set once, without a list of the visited sets. Two things make this
+//! fast on file trees. First, files that are in the same sets are one item. Second, the search does
+//! not always extend a set item by item. If the set with all items that could be added has enough
+//! in common, this union is an interesting set. Then no other interesting set can be found from
+//! there.
 //!
 //! **Cost.** In the worst case the time is exponential in the number of files. On file trees it is
 //! about the number of members of all sets, times the depth of their overlaps. A maximum number of
@@ -142,7 +143,7 @@ struct Walk<'a> {
     items: &'a Items,
     least: u64,
     steps: u64,
-    /// The weight, for each item, of the collated sets that contain both the item and the visited
+    /// For each item, the weight of the collated sets that contain both the item and the visited
     /// set. All weights are 0 between visits.
     counts: Vec<u64>,
     /// For each item that can extend the visited set: the collated sets that contain both the item

@@ -16,7 +16,7 @@
 //! **Sees** the resemblance of files of similar size. **Refuses containment** (table 1 of the
 //! paper). The n smallest fingerprints of a part may have nothing in common with those of the whole
 //! file. If the part is a quarter of the file, about a quarter of its n fingerprints are also kept
-//! of the file. If the part is a hundredth, there may be no such fingerprint.
+//! for the whole file. If the part is a hundredth of the file, there may be no such fingerprint.
 
 use crate::judged::Judged;
 

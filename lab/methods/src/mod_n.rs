@@ -20,9 +20,9 @@ use crate::judged::Overlap;
 /// Recognizes multiples of n without a division. A division would take as long as all other work
 /// for a byte.
 ///
-/// Let n = o · 2^s with an odd o. Compute x/o modulo 2^64 and rotate it right by s. A number x is a
-/// multiple of n exactly when the result is at most ⌊(2^64-1)/n⌋ (Granlund & Montgomery 1994,
-/// section 9).
+/// Let n = o · 2^s with an odd o. For a number x, compute x/o modulo 2^64 and rotate it right by s.
+/// The number x is a multiple of n exactly when the result is at most ⌊(2^64-1)/n⌋ (Granlund &
+/// Montgomery 1994, section 9).
 #[derive(Clone, Copy, Debug)]
 pub struct Divisor {
     inverse: u64,

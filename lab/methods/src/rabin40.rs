@@ -70,7 +70,7 @@ const fn tables(power: u32) -> Tables {
     tables
 }
 
-/// The tables that multiply by x^40. This is a step of one word.
+/// The tables that multiply by x^40, which is a step of one word.
 static ONE_ON: Tables = tables(BITS);
 
 #[inline]

@@ -95,7 +95,7 @@ pub enum ParamError {
     /// There is no stemmer for this language.
     #[error(transparent)]
     Language(#[from] UnknownLanguage),
-    /// The supplied dictionary is not that of the params id, or the supplied lemmas are not.
+    /// The supplied dictionary or the supplied lemmas are not those of the params id.
     #[error("these signatures were made with the {what} {wanted}; give the same file again")]
     OtherWords {
         /// The kind of list: `dictionary` or `lemmas`.
@@ -239,8 +239,8 @@ const MOST_SLOTS: u32 = 1 << 12;
 /// The maximum n of `Min_n`.
 const MOST_LEAST: u32 = 1 << 20;
 
-/// Windows of Cherkasova et al. in bytes (section 4.1): the smallest that they try, the one that
-/// they choose, and the largest that they try.
+/// The sizes of windows in Cherkasova et al., in bytes (section 4.1): the smallest that they try,
+/// the one that they choose, and the largest that they try.
 const WINDOWS: (u32, u32, u32) = (5, 20, 100);
 
 /// The n of Cherkasova et al., section 5.

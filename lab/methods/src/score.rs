@@ -25,7 +25,7 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Returns the scores by sorted5. Its figure is the share of the first document that is in the
+    /// Returns the scores of sorted5. The figure is the share of the first document that is in the
     /// second document.
     pub fn of_shares(overlap: Overlap) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Scores {
         }
     }
 
-    /// Returns the scores by a method whose only measure is the resemblance.
+    /// Returns the scores of a method whose only measure is the resemblance.
     fn of_resemblance(method: Method, resemblance: Judged) -> Self {
         let refused = Err(Refused::Containment { method });
         Self {

@@ -98,8 +98,8 @@ proptest! {
         prop_assert_eq!(scores(Method::Sketch).score, by_the_paper::sketch_n(&a, &b, n.into()));
     }
 
-    /// The figure must equal the figure of Manber 1994, section 3. This test computes the latter
-    /// with maps.
+    /// The figure must equal the figure of Manber 1994, section 3. This test computes the expected
+    /// figure with maps.
     #[test]
     fn sif_counts_every_occurrence(
         a in prop::collection::vec(0u64..60, 0..80),
@@ -117,7 +117,7 @@ proptest! {
     }
 
     /// The figure must equal the figure of Forman et al. 2005, section 2.3. This test computes the
-    /// latter with maps.
+    /// expected figure with maps.
     #[test]
     fn chunks_count_as_often_as_both_have_them(
         a in prop::collection::vec((0u64..20, 1u64..9), 0..40),
@@ -235,7 +235,8 @@ fn table_1() {
     assert!(common < 9, "{common} of 100");
 }
 
-/// According to table 1, the sizes of the samples are variable, fixed, fixed and variable.
+/// According to table 1, the samples of `Min_n` and `Sketch_n` have a fixed size, and the samples
+/// of `Mod_n` and `BSW_n` grow with the file.
 #[test]
 fn sizes_are_fixed_or_grow_with_the_file() {
     let len = |method, words| sign(&MethodParams::paper(method), &prose(words, 8)).len();

@@ -2,7 +2,7 @@
 //!
 //! A [`Selector`] receives features from a [`FeatureExtractor`] or from another program
 //! ([`crate::lines`]). It stores no more features than the method needs. So its memory grows with
-//! the size of the signature, not of the content.
+//! the size of the signature, and not with the size of the content.
 
 use crate::bsw_n::Minima;
 use crate::feature::{Feature, Features};

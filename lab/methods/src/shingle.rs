@@ -113,7 +113,7 @@ impl fmt::Debug for Seed {
 pub enum Sample {
     /// Keeps the values that this number divides.
     Mod(u32),
-    /// Keeps this number of values. They are the smallest values.
+    /// Keeps the smallest values, at most this number of them.
     Min(u32),
     /// Keeps the values that 2^i divides if a document has k · 2^i to k · 2^(i+1) shingles, where k
     /// is this number.

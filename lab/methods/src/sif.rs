@@ -18,10 +18,10 @@
 //! possible modulo 2^30. Windows of only NUL or 0x80 are skipped. Otherwise padding would make all
 //! binary files similar.
 //!
-//! **Figure** (section 3). The share of the query file's fingerprints that the other file has
-//! estimates how much of the query is in that file. Occurrences are counted, so the figure can be
-//! above 1 if the other file has pieces of the query twice. The paper found 160 %. The figure is
-//! not symmetric.
+//! **Figure** (section 3). The figure is the share of the query file's fingerprints that the other
+//! file also has. It estimates how much of the query is in the other file. Occurrences are counted,
+//! so the figure can be above 1 if the other file has pieces of the query twice. The paper found
+//! 160 %. The figure is not symmetric.
 //!
 //! **Cost.** Each byte takes a multiplication and a look-up in a table. There is one fingerprint in
 //! 305 bytes (256 + 49), which makes 3 or 4 in a KiB.
@@ -128,7 +128,7 @@ impl SifScanner {
         let (width, mut at) = (self.ring.len(), 0);
         while at < bytes.len() {
             // Some bytes of the current window are only in the ring. When all of them are in
-            // `bytes`, the byte that leaves the window is read from there.
+            // `bytes`, the byte that leaves the window is read from `bytes`.
             let mut from_ring = width;
             while at < bytes.len() && (self.filled < width || from_ring > 0) {
                 let byte = bytes[at];

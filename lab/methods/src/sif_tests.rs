@@ -46,7 +46,8 @@ fn scanned(bytes: &[u8], params: &SifParams, size: usize) -> Vec<u64> {
     all
 }
 
-/// A prime that is 1 modulo 8. The next primes are 3, 5 and 7 modulo 8, and 255 modulo 256.
+/// A prime that is 1 modulo 8. The following constants are primes that are 3, 5 and 7 modulo 8, and
+/// 255 modulo 256.
 const P_1: u32 = 917_097_817;
 const P_3: u32 = 917_097_931;
 const P_5: u32 = SifParams::MULTIPLIER;

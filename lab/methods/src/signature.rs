@@ -67,9 +67,9 @@ impl MethodSignature {
         }
     }
 
-    /// Returns all entries, for people and other programs. The entries are in ascending order.
-    /// Those of `Sketch_n` are in the order of its functions. A [`Feature`] has the length of a
-    /// chunk, and the number of its occurrences if the method counts occurrences.
+    /// Returns all entries, for people and other programs. The entries are in ascending order,
+    /// except for `Sketch_n`: its entries are in the order of its functions. A [`Feature`] has the
+    /// length of a chunk, and the number of its occurrences if the method counts occurrences.
     pub fn entries(&self) -> Vec<Feature> {
         match &self.0 {
             Form::Set(values)

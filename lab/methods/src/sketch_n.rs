@@ -14,7 +14,7 @@
 //! and n can be any number.
 //!
 //! **Cost.** Each byte takes n multiplications, which makes this the slowest of the paper's four
-//! methods (as in its figure 11). The size is n values.
+//! methods (as in its figure 11). The size of a signature is n values.
 //!
 //! **Sees** the resemblance of files of similar size. **Refuses containment** (table 1).
 
@@ -36,7 +36,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Creates `n` functions. They are the same each time.
+    /// Creates `n` functions, which are the same on every call.
     pub fn new(n: usize) -> Self {
         let number = |i: u64| mix(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Self {

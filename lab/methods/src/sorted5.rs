@@ -340,7 +340,7 @@ impl SortedChunker {
     }
 
     /// Adds the next bytes. `sink` receives the hashes of complete chunks in order, including
-    /// repeated hashes. A hash may be passed only by a later call.
+    /// repeated hashes. The hash of a complete chunk may be passed by a later call.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
         let Self {
             sorted,

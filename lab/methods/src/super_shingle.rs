@@ -4,10 +4,10 @@
 //! by sorting the sketch's shingles and then shingling the shingles. The document's meta-sketch is
 //! then determined by its set of super shingles."
 //!
-//! **Figures.** Two documents with a common super shingle are *near*. Their score is then the
-//! resemblance that their sketches estimate ("If we want a higher threshold we can compute their
-//! actual resemblance"). Without a common super shingle, the score is 0, whatever the sketches are.
-//! The paper does not give the length of a super shingle: see [`DEFAULT_LENGTH`].
+//! **Figures.** Two documents with a common super shingle are *near*. Their score is then their
+//! resemblance, which is estimated from the sketches ("If we want a higher threshold we can compute
+//! their actual resemblance"). Without a common super shingle, the score is 0, whatever the
+//! sketches are. The paper does not give the length of a super shingle: see [`DEFAULT_LENGTH`].
 //!
 //! **Refuses containment.** The sorted sketch of the larger document has further shingles between
 //! those of the smaller document. So no sequence of shingles stays complete.
@@ -22,8 +22,8 @@ use crate::signature::{Form, MethodSignature};
 /// The default number of shingles in a super shingle. Let k be this number, r the resemblance of a
 /// pair, and n the number of shingles in the union of both sketches. The pair then has a common
 /// super shingle at about n · r^k places. 4 is the smallest k with which unrelated files (r below
-/// 10 %) hardly ever have a common super shingle. Pairs of 50 % with sketches of 100 shingles have
-/// six common super shingles.
+/// 10 %) hardly ever have a common super shingle. If the union has 100 shingles, a pair with a
+/// resemblance of 50 % has about six common super shingles.
 pub const DEFAULT_LENGTH: u32 = 4;
 
 /// The parameters of super shingles.

@@ -49,7 +49,7 @@ pub struct Lemmas {
     id: String,
 }
 
-/// The error for a line that is not a word and its lemma.
+/// The error for a line that does not consist of a word and its lemma.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "line {line} of the lemmas is not: a word, a tab, its basic form (one word each); mend it or \

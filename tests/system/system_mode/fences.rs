@@ -148,8 +148,8 @@ fn each_process_has_the_rights_it_needs_and_no_way_to_others() {
     }
 }
 
-/// When a daemon that root started ends, its view is unmounted, however it ends. If a signal that
-/// it handles ends it, its sockets are also removed.
+/// When a daemon that root started ends, its view is unmounted, however it ends. If the daemon ends
+/// because of a signal that it handles, its sockets are also removed.
 #[test]
 fn the_view_goes_with_a_daemon_that_root_started() {
     const NAME: &str = "system_mode::fences::the_view_goes_with_a_daemon_that_root_started";

@@ -105,8 +105,8 @@ fn the_command_asks_the_daemon_of_the_system() {
     drop(server);
 }
 
-/// A named path that the user is not allowed to read is an error, as with `--local`. Such files
-/// below a named folder are left out without an error.
+/// A named path that the user is not allowed to read is an error, as with `--local`. If the user
+/// names a folder, unreadable files below it are left out without an error.
 #[test]
 fn a_named_path_that_may_not_be_read_is_an_error() {
     const NAME: &str = "system_mode::requests::a_named_path_that_may_not_be_read_is_an_error";
@@ -238,8 +238,8 @@ fn what_went_is_told_to_who_can_list_its_folder() {
     let asked = |user| names.map(|name| knows(user, name));
     assert_eq!(asked(USERS[0]), [Some(1), None, None, None, None]);
     assert_eq!(asked(ROOT), [Some(1), Some(1), Some(1), None, None]);
-    // The daemon does not reveal which file first had a content. It does not reveal it even to
-    // root, or if every file is visible.
+    // The daemon never reveals which file first had a content, not even to root, who sees every
+    // file.
     let question = json!({"request": "first-seen", "paths": [share.join("kept/told.txt")]});
     for user in [USERS[0], ROOT] {
         let answer = ask(user, &question);
@@ -276,8 +276,8 @@ fn what_a_process_serves_is_nobodys() {
     drop(server);
 }
 
-/// `resemble setup` makes a daemon of their own for a user who is not allowed to control the daemon
-/// of the system.
+/// If a user is not allowed to control the daemon of the system, `resemble setup` starts another
+/// daemon for this user.
 #[test]
 fn setup_starts_a_daemon_of_the_users_own() {
     const NAME: &str = "system_mode::requests::setup_starts_a_daemon_of_the_users_own";

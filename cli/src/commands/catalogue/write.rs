@@ -134,8 +134,8 @@ fn form(args: &WriteArgs) -> CliResult<CatalogueForm> {
         },
         names: base.names,
         text: base.text,
-        // All samples are kept here. `delta::make` later thins them in the same way as the samples
-        // of the base.
+        // All samples are kept here. Later, `delta::make` thins them just as the samples of the
+        // base were thinned.
         within: Fraction::ONE,
         small: 0,
         ..usual

@@ -1,7 +1,7 @@
 //! The baseline of `check`: pairs of contents that are meant to be alike.
 //!
-//! Each line has the digests of two contents, the lesser first. It also has the names that their
-//! files had when the line was written. When a content changes, its pairs are reported again.
+//! Each line has the digests of two contents, in ascending order. The line also has the names that
+//! their files had when the line was written. When a content changes, its pairs are reported again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -73,7 +73,7 @@ impl Baseline {
     }
 }
 
-/// Returns the key of a pair of contents, in either order.
+/// Returns the key of a pair of contents. The order of the two contents does not change the key.
 pub(super) fn pair_of(one: &ContentDigest, other: &ContentDigest) -> String {
     format!("{} {}", one.min(other), one.max(other))
 }

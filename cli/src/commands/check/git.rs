@@ -1,7 +1,7 @@
 //! Asks git for the work tree, its files, and the staged changes.
 //!
-//! Git's own output decides what a rename is. Programs that the configuration of a repository names
-//! are never run.
+//! Git itself decides which files were renamed. Programs that the configuration of a repository
+//! names are never run.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -49,8 +49,8 @@ impl WorkTree {
         Ok(paths.filter(is_file).collect())
     }
 
-    /// Returns the staged changes. Files in HEAD are first, so that of two similar files the new
-    /// file is the copy.
+    /// Returns the staged changes. Files that HEAD has are first. So of two similar files, the new
+    /// one is the copy.
     pub(super) fn staged(&self) -> CliResult<Vec<StagedChange>> {
         let list = "diff --cached --raw -z -M --no-abbrev --no-relative --no-ext-diff \
                     --ignore-submodules=all";

@@ -18,16 +18,16 @@ use crate::names;
 
 /// A file that is about to be written or committed.
 pub(super) struct CheckedFile {
-    /// Its name in rows.
+    /// The name of the file in rows.
     pub(super) shown: PathText,
     /// The paths where the file is or will be, and the path that it had before a rename. A file
     /// that is found at one of these paths is the checked file itself.
     own: Vec<PathBuf>,
-    /// Device and inode of the file at its path, if it exists.
+    /// The device and the inode of the file, if it already exists.
     inode: Option<(u64, u64)>,
-    /// The path of its copy.
+    /// The path of the copy.
     pub(super) copy: PathBuf,
-    /// Its digest, once it was read.
+    /// The digest of the file, once the file was read.
     pub(super) digest: Option<ContentDigest>,
 }
 
@@ -159,7 +159,7 @@ fn place_of(own: &Path) -> CliResult<PathBuf> {
 }
 
 /// Returns the name of a checked file in rows. This is its path below the root of the work tree. A
-/// file that lies elsewhere has the name as given.
+/// file that lies elsewhere keeps the name that the user gave.
 fn shown(own: &Path, tree: Option<&WorkTree>) -> CliResult<PathText> {
     let Some(tree) = tree.filter(|_| own != Path::new("-")) else {
         return Ok(own.into());

@@ -51,7 +51,7 @@ pub(super) fn notify(title: &str, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Escapes text for the body of a notification, which is markup.
+/// Escapes text for the body of a notification, because that body is markup.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -66,7 +66,7 @@ fn until_understood<T>(
     }
 }
 
-/// Returns the folders that a typed line names, all of which must exist. An empty line means the
+/// Returns the folders that a typed line names. All of them must exist. An empty line means the
 /// home folder.
 fn folders(line: &str, home: &Path) -> Result<Vec<PathBuf>, String> {
     let folders = named(line, home);

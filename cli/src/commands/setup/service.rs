@@ -58,7 +58,7 @@ pub(super) fn start(unit: &Unit, at_login: bool) -> CliResult<()> {
     }
 }
 
-/// Stops a unit, and no longer starts it at login.
+/// Stops a unit, and disables its start at login.
 pub(super) fn stop(unit: &str) -> CliResult<()> {
     run(&["disable", "--now", unit])
 }

@@ -217,7 +217,7 @@ impl Cluster {
             let identical = LostRow::now(shown, Some(Relation::Identical), Fraction::ONE);
             self.rows.insert(0, identical);
         } else {
-            // These files resemble the file as it was edited, not the lost content.
+            // These files resemble the edited file, not the lost content.
             let unknown = |row: LostRow| LostRow {
                 date: row.date,
                 ..LostRow::now(row.path, None, Fraction::NONE)
@@ -280,8 +280,8 @@ impl Cluster {
             }
         }
         self.rows = rows.into_values().collect();
-        // Within a date, rows without a score are last, because `Fraction::NONE` is less than every
-        // share.
+        // Among rows of the same date, those without a score are last, because `Fraction::NONE` is
+        // less than every share.
         self.rows.sort_by(|a, b| {
             let key = |row: &LostRow| (row.date.is_none(), row.date, row.score());
             (Reverse(key(a)), &a.path).cmp(&(Reverse(key(b)), &b.path))

@@ -53,7 +53,8 @@ listed! {
     Templates { templates: TemplateRow } of "templates", EmptyParameters;
 }
 
-/// The lists of a document. If there are several, each has the word that its rows have in `jsonl`.
+/// The lists of a document. If there are several lists, each is paired with the word that its rows
+/// have in `jsonl`.
 type ListWords = [(&'static str, &'static str)];
 
 /// Returns the schema of `T`, an object that has the fields `schema` and `command`.
@@ -145,7 +146,7 @@ fn stream() -> Value {
 }
 
 /// Removes details of Rust: links in descriptions, and formats of numbers. Removes the type `null`
-/// from optional fields, which are omitted instead.
+/// from optional fields, because a field without a value is omitted.
 fn plain(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -192,7 +193,7 @@ fn never_null(field: &mut Value) {
     }
 }
 
-/// Returns all schemas by file, each with the command that prints such a document.
+/// Returns the schema in each file, with the command that prints documents of that schema.
 fn all() -> BTreeMap<&'static str, (&'static str, Value)> {
     let compare = [("entries", "entry"), ("trees", "tree"), ("others", "other")];
     let covered = [

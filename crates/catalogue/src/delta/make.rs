@@ -200,7 +200,7 @@ impl Maker<'_> {
     }
 
     /// Writes a short reference to the base instead of `record`, if that reference would give the
-    /// same record. Returns whether it did.
+    /// same record. Returns whether the reference was written.
     fn is_replayed(
         &mut self,
         kind: u8,

@@ -59,8 +59,8 @@ pub(super) struct Before {
     /// The folders that both trees have, each with the names that are left in it.
     folders: HashMap<PathBuf, Folder>,
     /// The old row of each file that was read from the new catalogue, by the file's number in the
-    /// new catalogue. `None` if no old file equals the new file. Then all names of the new file are
-    /// written.
+    /// new catalogue. `None` if no old file equals the new file. In that case, all names of the new
+    /// file are written.
     files: HashMap<u32, Option<FileRow>>,
     /// The ids of the old files in `files`.
     taken: HashSet<FileId>,

@@ -81,7 +81,7 @@ impl Picker {
     }
 
     /// Moves the start of the current chunk by `bytes`. The caller knows the cuts in these bytes
-    /// and reports them itself. Only valid right after a cut.
+    /// and reports them itself. This is valid only right after a cut.
     pub(super) fn skip(&mut self, bytes: u64) {
         debug_assert!(self.backup.is_none(), "skipping inside a chunk");
         self.start += bytes;

@@ -62,8 +62,8 @@ pub fn spanning_forest<N: Network>(network: &mut N, nodes: &[u32]) -> Result<Vec
 pub struct Step {
     /// The content.
     pub node: u32,
-    /// The last link on the tree's path from the first step to this content, seen from its other
-    /// end. `None` for the first step.
+    /// The last link on the path through the tree from the first step to this content. It is stored
+    /// as the content before this one on the path sees it. `None` for the first step.
     pub from: Option<Edge>,
 }
 
@@ -164,8 +164,8 @@ impl<'n> Trees<'n> {
         [one, self.farthest(one)]
     }
 
-    /// Returns the node that is the most links away from `start`; if several nodes are, the least
-    /// of them.
+    /// Returns the node with the most links between it and `start`. If there are several such
+    /// nodes, returns the least of them.
     fn farthest(&self, start: usize) -> usize {
         let mut level = vec![(start, usize::MAX)];
         loop {

@@ -5,7 +5,8 @@
 pub struct Sharing {
     /// The size of each content in bytes.
     pub sizes: (u64, u64),
-    /// The share of the first that is in the second, and vice versa, 0..=1.
+    /// The share of the first content that is in the second, and the share of the second that is in
+    /// the first. Both are in 0..=1.
     pub shares: (f64, f64),
     /// The mean weight of the shared pieces ([`crate::similarity::discount::Rarity::weight`]): 1 if
     /// few other contents have any of them.

@@ -12,8 +12,8 @@ pub enum Shape {
     Contains,
     /// At least three files. The centre and each other member contain each other.
     Versions,
-    /// The centre contains at least two other members that do not contain it. They are more than
-    /// half of the other members.
+    /// The centre contains at least two other members that do not contain it. These members are
+    /// more than half of all other members.
     Archive,
     /// Anything else.
     Family,

@@ -1,4 +1,4 @@
-//! Groups that cannot chain: stars.
+//! Stars: groups that cannot chain.
 //!
 //! A **star** is a centre and contents that are linked directly to it. Every content is in one star
 //! at most. The stars are chosen as follows:
@@ -16,15 +16,15 @@
 //!    is repeated. Among equal sums the larger content wins, then the lesser node. Sums only fall,
 //!    so a heap finds the largest; its entries are corrected when they are popped.
 //! 3. **Few contents are left over.** A content whose neighbours were all taken joins the best
-//!    neighbour that is a centre. If no neighbour is a centre, the star of the best neighbour
-//!    decides. In a star of two, the neighbour becomes the centre of all three contents. If the
-//!    star is larger, the content and the neighbour make a new star. There is one exception: the
-//!    neighbour's link to its centre counts in an earlier round than its link to the content.
-//!    [`Stars::loose`] counts the contents that are left: they could join only by breaking a better
-//!    star.
+//!    neighbour that is a centre. If no neighbour is a centre, the result depends on the star of
+//!    the best neighbour. In a star of two, the neighbour becomes the centre of all three contents.
+//!    If the star is larger, the content and the neighbour make a new star. But if the neighbour's
+//!    link to its centre counts in an earlier round than its link to the content, the content stays
+//!    alone. [`Stars::loose`] counts the contents that are left: they could join only by breaking a
+//!    better star.
 //! 4. **Extracts join their originals.** Two near-copies of an extract find each other in the first
 //!    round, and so do the versions of the original. The star of the extracts joins the star of the
-//!    original on one condition. The centre and half of the members of the original's star must
+//!    original on one condition: the centre and half of the members of the original's star must
 //!    contain every extract. If two stars qualify, the text is a quotation, and its star stays
 //!    separate. Messages that only a mailbox contains stay separate, too.
 //!
@@ -77,7 +77,8 @@ struct Round {
 
 /// The links that count in a round. With `Near`, they are the links of contents that contain each
 /// other. With `Within`, they also include links where one content contains the other. With the
-/// last value, all links count. A link whose score is below [`Tie::MOSTLY`] counts only then.
+/// last value, all links count. A link whose score is below [`Tie::MOSTLY`] counts only with this
+/// value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Near,
@@ -295,7 +296,7 @@ impl<N: Network> Choice<'_, N> {
         Ok(tie.map_or(Round::LAST, Round::of))
     }
 
-    /// Joins each star whose members are all contained in another star to that star, the smallest
+    /// Joins each star of extracts to the star of the original, the smallest star of extracts
     /// first.
     fn join_extracts(&mut self) -> Result<(), N::Error> {
         let mut stars: HashMap<u32, Vec<u32>> = HashMap::new();

@@ -13,7 +13,7 @@ struct Plain {
     sizes: Vec<u64>,
     /// For each link (a, b) with a < b, the share of a in b, and of b in a.
     links: BTreeMap<(u32, u32), (u32, u32)>,
-    /// Links (a, b) within a kin.
+    /// The links (a, b) within a kin.
     kin: Vec<(u32, u32)>,
 }
 

@@ -55,8 +55,8 @@ pub struct Digester {
     /// The chunker that scans encoded data after its line ends are removed.
     joined: Chunker,
     encoded: Sampler,
-    /// The sampler of a text's shingles for posting lists. The signature of the text is taken from
-    /// its samples.
+    /// The sampler of a text's shingles for posting lists. The signature of the text is a part of
+    /// these samples.
     texts: Sampler,
     posted: SamplingParams,
     /// The sampler of extra shingles, for texts whose letters take several bytes.
@@ -361,8 +361,8 @@ impl Digester {
             ..
         } = self;
         if !windows {
-            // A text is sampled by words, and a cap of 0 samples nothing. So only chunks are needed
-            // here.
+            // A text is sampled by words, and if the cap is 0, nothing is sampled. So only chunks
+            // are needed here.
             return chunker.update(block, &mut |cut| pending.push(cut));
         }
         let mut rest = block;

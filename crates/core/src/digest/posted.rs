@@ -1,5 +1,5 @@
-//! The fingerprints of a content that have posting lists, and the edit that a change of the content
-//! makes to them.
+//! The fingerprints of a content that have posting lists. When the content changes, an edit lists
+//! the fingerprints that it gains and loses.
 
 use super::Digest;
 use crate::ids::Fingerprint;
@@ -32,8 +32,8 @@ impl PostedFingerprints {
         size_of_val(&*self.0)
     }
 
-    /// Returns the edit that turns these fingerprints into `now`. `None` if the edit has more than
-    /// half as many fingerprints as `now`.
+    /// Returns the edit that turns these fingerprints into `now`. Returns `None` if the edit has
+    /// more than half as many fingerprints as `now`.
     pub fn edit(&self, now: &Self) -> Option<FingerprintEdit> {
         let fingerprint = |bits| Fingerprint(u64::from(bits));
         let mut edit = FingerprintEdit::default();

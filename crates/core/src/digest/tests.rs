@@ -318,8 +318,8 @@ fn windows_of_equal_bytes_are_never_sampled() {
     assert_eq!(Digest::of(&[0; 500], &params).signature.fingerprints, []);
 }
 
-/// Samples of real digests nest. Bytes that two files share have the same samples in both files, at
-/// the greater of the levels of the files.
+/// Samples of real digests nest. At the greater level of two files, the bytes that they share have
+/// the same samples in both.
 #[test]
 fn samples_of_small_and_large_files_nest() {
     let params = Params::default();

@@ -6,19 +6,19 @@
 //!                (BLAKE3(block), u64 LE number of equal blocks in a row)…, u64 LE size
 //! ```
 //!
-//! with blocks of 1 MiB, the last of which may be shorter.
+//! A block has 1 MiB, but the last block may be shorter.
 //!
 //! 1. *Why not BLAKE3 of the bytes*: a sparse file can have terabytes of holes, which cost nothing
 //!    to make and hours to hash. In the run-length list a hole is one entry, computed by arithmetic
 //!    ([`ContentHasher::update_zeros`]). A hole and written zeros have the same digest, as they
 //!    have the same bytes. BLAKE3's own tree does not allow that: each leaf includes its position,
-//!    so no two parts of a hole have one value.
+//!    so no two parts of a hole have the same value.
 //! 2. *Why plain BLAKE3 up to 1 MiB*: nearly all files are that small, and `b3sum` prints the same
 //!    digest for them.
 //! 3. *Why another mode for the list*: anybody can write the bytes of a list to a file. In the same
-//!    mode, that small file would have the digest of the large one that the list describes. The two
-//!    files would be called identical. The context separates the two kinds of digests, as BLAKE3
-//!    separates modes.
+//!    mode, that small file would have the same digest as the large file that the list describes.
+//!    The two files would be called identical. The context prevents this, because BLAKE3 computes
+//!    different digests in different modes.
 //! 4. Equal digests mean equal bytes: the list and the size determine the blocks, unless BLAKE3
 //!    collides.
 
@@ -157,8 +157,8 @@ impl ContentHasher {
         self.runs = None;
     }
 
-    /// Returns the blocks so far as runs; if they are not kept, only the current block. The last
-    /// block may be incomplete.
+    /// Returns the blocks so far as runs. If this hasher does not keep blocks, returns only the
+    /// current block. The last block may be incomplete.
     pub(crate) fn blocks(&self) -> Vec<BlockRun> {
         let mut runs = self.runs.clone().unwrap_or_default();
         if self.filled > 0 {
@@ -167,8 +167,8 @@ impl ContentHasher {
         runs
     }
 
-    /// Appends the bytes that `next` has taken. `next` must keep its blocks, and the bytes taken
-    /// before must be whole blocks.
+    /// Appends the bytes that `next` has taken. `next` must keep its blocks, and the bytes that
+    /// `self` has taken must be whole blocks.
     pub(crate) fn extend(&mut self, next: Self) {
         if next.size == 0 {
             return;

@@ -32,12 +32,12 @@
 //! # The answer
 //!
 //! Bytes in common chunks are shared, whatever the bytes around them are. Let c be the part of the
-//! file in such chunks. Then p is at least c, and of the windows outside of these chunks, a part r
-//! = (p-c) / (1-c) is shared. The *estimate* is between the share for blocks and the share for
-//! edits. The order of the samples decides where. If edits are scattered, the missing samples form
-//! as many runs as chance would make. If there are blocks, there are few runs. The *lower end*
-//! assumes blocks. For them, (1) counts only the gaps that were seen. The result never exceeds (2).
-//! The *upper end* assumes seams in everything outside common chunks.
+//! file in such chunks. Then p is at least c. Of the windows outside of these chunks, the part r =
+//! (p-c) / (1-c) is shared. The *estimate* is between the share for blocks and the share for edits.
+//! It depends on the order of the samples. If edits are scattered, the missing samples form as many
+//! runs as chance would make. If there are blocks, there are few runs. The *lower end* assumes
+//! blocks. For them, (1) counts only the gaps that were seen. The result never exceeds (2). The
+//! *upper end* assumes seams in everything outside common chunks.
 
 use crate::params::Params;
 use crate::similarity::WINDOW;
@@ -80,8 +80,8 @@ impl Grain {
     }
 
     /// Returns the largest share of pieces that can stay covered after cuts at seams. If at least
-    /// half of the windows stay, this share is 1. If fewer stay, it is the share that random seams
-    /// leave, scaled so that it is 1 when half of the windows stay.
+    /// half of the windows stay, this share is 1. If fewer windows stay, it is the share that
+    /// random seams leave, times a constant. The constant makes it 1 when half of the windows stay.
     fn after_seams(self, windows: f64) -> f64 {
         let inner = self.window - 1.0;
         let by_chance = |p: f64| p * (self.window - inner * p.powf(1.0 / inner));
@@ -98,7 +98,7 @@ impl Grain {
         // changes all windows across it, and so all samples of these windows.
         let runs = missing * following * (spacing / self.window).min(1.0);
         // A small number of runs is weak evidence. If there are few runs, a file that is mostly
-        // shared counts as edited, and any other file as shared in blocks.
+        // shared counts as edited. Any other file then counts as shared in blocks.
         let scattered = samples.runs as f64 + ENDS * windows * windows;
         let scattered = (scattered / (runs + ENDS)).min(1.0);
         beside(windows, chunks, |rest| {
@@ -106,16 +106,16 @@ impl Grain {
         })
     }
 
-    /// Returns the least share of pieces that can be covered if at least `windows`, a share of the
-    /// windows, is shared.
+    /// Returns the least share of pieces that can be covered. `windows` is the minimum share of the
+    /// windows that is shared.
     pub(super) fn least(self, windows: f64, samples: &Pattern, spacing: f64) -> f64 {
         let all = (samples.total as f64 * spacing).max(1.0);
         let free = (self.window - 1.0) * samples.breaks as f64 / all;
         (windows + free).min(self.after_edits(windows))
     }
 
-    /// Returns the greatest share of pieces that can be covered if at most `windows`, a share of
-    /// the windows, is shared.
+    /// Returns the greatest share of pieces that can be covered. `windows` is the maximum share of
+    /// the windows that is shared.
     pub(super) fn most(self, windows: f64, chunks: f64) -> f64 {
         beside(windows, chunks, |rest| self.after_seams(rest))
     }
@@ -189,8 +189,8 @@ mod tests {
         assert_eq!((words_in_runs(0.0), words_in_runs(1.0)), (0.0, 1.0));
     }
 
-    /// Cuts between two pieces at random, as an insertion does. Inside a window there are four such
-    /// places.
+    /// The text is cut between two pieces at random, as by an insertion. Inside a window there are
+    /// four such places.
     #[test]
     fn seams_leave_no_more_than_is_said() {
         let mut random = Random::new(8);

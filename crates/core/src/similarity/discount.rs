@@ -33,10 +33,10 @@
 //!
 //! The data are pairs of two kernel trees that have a relation by the raw score. The trees have
 //! 78,500 files each. Every 60th file, and then every 37th file, was taken with up to 40 partners.
-//! The pairs were judged by their bytes without the comments at the heads of both files. 1,722 and
-//! 3,187 pairs have at most a twentieth of these bytes in common ("headers only"). 1,187 and 1,869
-//! pairs have a quarter or more in common ("true relatives"). The columns show the percentage of
-//! pairs that keep a relation (25 %) after the discount:
+//! The pairs were judged by their bytes without the comments at the heads of both files. In these
+//! two draws, 1,722 and 3,187 pairs have at most a twentieth of these bytes in common ("headers
+//! only"). 1,187 and 1,869 pairs have a quarter or more in common ("true relatives"). For each
+//! draw, a column shows the percentage of pairs that keep a relation (25 %) after the discount:
 //!
 //! ```text
 //! FREE  POWER   headers only    true relatives
@@ -130,12 +130,13 @@ pub fn rarities(
     (rarity_of(evident, limit), rarity_of(all, limit))
 }
 
-/// The minimum number of shared samples that show in how many contents the shared text is.
+/// The minimum number of shared samples that can show how common the shared text is.
 const TELLING: usize = 6;
 
-/// Removes the chunks from `pieces` if many contents have every shared sample. The samples are the
-/// first `samples` pieces. Such a chunk may be in few contents only because it ends in the text
-/// after a header. A chunk stays if it is too short to contain samples of both contents.
+/// The first `samples` pieces are samples, and the others are chunks. If every shared sample is in
+/// many contents, removes the chunks from `pieces`. A chunk may then seem rare only because it ends
+/// in the text after a header. A chunk stays if it is too short to contain samples of both
+/// contents.
 fn leave_out_unseen(
     pieces: &mut Vec<(u32, f64)>,
     samples: usize,
@@ -157,7 +158,7 @@ fn leave_out_unseen(
 }
 
 /// Returns for each shared piece the number of contents that have it, and the bytes that it
-/// represents. The samples come first; also returns their number.
+/// represents. The samples are the first pieces. Also returns the number of samples.
 fn shared_pieces(
     a: &Sketch<'_>,
     b: &Sketch<'_>,
@@ -201,9 +202,9 @@ impl Rarities {
         }
     }
 
-    /// Computes the rarity of `all` pieces; `None` if no piece has more than [`FREE`] contents.
-    /// `common` counts the pieces in more than [`FREE`] contents. For each number of contents,
-    /// ascending, it has the number of pieces that this many contents have.
+    /// Computes the rarity of `all` pieces. Returns `None` if no piece is in more than [`FREE`]
+    /// contents. `common` counts the pieces in more than [`FREE`] contents. For each number of
+    /// contents, ascending, it has the number of pieces that this many contents have.
     pub(super) fn of(
         &self,
         all: u64,

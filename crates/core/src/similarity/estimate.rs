@@ -5,8 +5,8 @@
 //!    both the numerator and the denominator.
 //! 2. **Containment** is about words in runs of at least five, or bytes in runs of at least 64.
 //!    [`super::coverage`] derives the estimate from this definition. In bytes the estimate is never
-//!    less than the common chunks prove, `shared_bytes / size`. In words chunks prove nothing,
-//!    because they include markup.
+//!    less than `shared_bytes / size`, which the common chunks prove. In words chunks prove
+//!    nothing, because they include markup.
 //! 3. **Resemblance** is the number of shared pieces over the number of pieces that either file
 //!    has. For windows it is the same ratio of the samples, which is unbiased. For shingles, let p
 //!    and q be the shares of each text's shingles that the other text has. Then the resemblance is
@@ -22,9 +22,10 @@
 //!    128 give 99.6 %. Common chunks can raise these figures. This ranks a scrap that shares one
 //!    line below a file that shares pages.
 //! 6. **Intervals** begin with the interval of the share of samples (Wilson). Its two ends give the
-//!    least and the greatest coverage ([`super::coverage`]). Each end is right even for the kind of
-//!    edits that is worst for this end. For that kind, the end is wrong once in 40 times. A pair is
-//!    examined because it shares samples, so the lower end counts one shared sample fewer.
+//!    least and the greatest coverage ([`super::coverage`]). Each end is computed for the kind of
+//!    edits that is worst for this end. Even for that kind, the end is wrong only once in 40 times.
+//!    A pair is examined because it shares samples, so the lower end counts one shared sample
+//!    fewer.
 //! 7. **Repetitions within a file** do not show in its samples, because only distinct pieces are
 //!    sampled. [`Repeated`] adds them to the figures shown, but not to those of nomination.
 //!
@@ -43,8 +44,8 @@ use crate::similarity::{
 /// The minimum number of common fingerprints that are evidence without a common chunk.
 const LEAST_SHARED: u64 = 2;
 
-/// The weight of the expectation from chunks alone, in samples: one half, after Jeffreys. Because
-/// of it, two shared samples of two are less than 100 %.
+/// The weight of the share that chunks alone suggest: half a sample, as in Jeffreys's prior.
+/// Because of this weight, two shared samples of two give less than 100 %.
 const PRIOR_WEIGHT: f64 = 0.5;
 
 /// The distance from an estimate to each end of its interval, in standard errors. Such an interval
@@ -116,8 +117,8 @@ pub fn estimate_prepared(
     PreparedPair::of(a, b, compared, boilerplate).measures(Side::containment)
 }
 
-/// Estimates the figures to show for a pair that is not read, with repetitions and intervals. Both
-/// contents must be prepared with the same boilerplate.
+/// Estimates the figures that are shown for a pair whose contents are not read. The figures include
+/// repetitions and intervals. Both contents must be prepared with the same boilerplate.
 pub fn estimate_shown(
     a: &Prepared,
     b: &Prepared,
@@ -144,7 +145,7 @@ struct Side {
     /// in words.
     proven: f64,
     /// The share of bytes that are in common chunks, among the bytes of this file's chunks that are
-    /// evidence. Every occurrence counts.
+    /// evidence. Every occurrence is counted.
     chunks: f64,
     /// The number of windows for each sample.
     spacing: f64,
@@ -311,10 +312,10 @@ impl Repeated {
     const PADDING: f64 = 0.9;
 
     /// A text repeats not only single pieces, but also passages. So repetitions are shared more
-    /// often than other words. The excess is a part of the unshared rest. It was measured for texts
-    /// that share 0.05, 0.25, 0.5 and 0.75 of their words. In tasks T4 and T8 of the accuracy test,
-    /// the excess is 0.04, 0.17, 0.25 and 0.28. In T2 it is 0.1, 0.48, 0.66 and 0.6. This constant
-    /// gives 0.02, 0.13, 0.29 and 0.5.
+    /// often than other words. The excess is given as a part of the unshared rest. It was measured
+    /// for texts that share 0.05, 0.25, 0.5 and 0.75 of their words. In tasks T4 and T8 of the
+    /// accuracy test, the excess is 0.04, 0.17, 0.25 and 0.28. In T2 it is 0.1, 0.48, 0.66 and 0.6.
+    /// This constant gives 0.02, 0.13, 0.29 and 0.5.
     const OF_WORDS: RepetitionKind = RepetitionKind::Places(1.5);
 
     /// Data repeat the tags and frames of records in many places. For drawings, the excess as in

@@ -2,9 +2,9 @@
 //!
 //! Thirty invoices share a letterhead, and thirty mails share a disclaimer. The number of contents
 //! that have a piece does not distinguish a frame from a text of thirty versions. Two properties
-//! do. First, a content has all of a frame or nothing of it. Second, no other content shares what
-//! the content has outside of the frame. But each version of a text has a different part of the
-//! text, and near-copies have no other text.
+//! distinguish them. First, a content has all of a frame or nothing of it. Second, no other content
+//! shares what the content has outside of the frame. But each version of a text has a different
+//! part of the text, and near-copies have no other text.
 //!
 //! So each sample of a content is judged by the contents that have this sample. A sample is
 //! *common* if at least a dozen contents have it. A content is a *neighbour* if it has at least an
@@ -16,15 +16,15 @@
 //!    department is in fewer contents than the letterhead of its company.
 //! 3. At the end, for every five samples of the frame, at most one sample outside of the frame may
 //!    be in many contents.
-//! 4. A quarter of all samples, and at least six, must not be common. Otherwise the rest is too
-//!    small for a judgement, and the content has no frame.
+//! 4. At least a quarter of all samples, and at least six samples, must be in few contents.
+//!    Otherwise the rest is too small for a judgement, and the content has no frame.
 //!
 //! A signature has only the samples at or above its level. So a sample is judged only by the
 //! neighbours whose levels are not above its own. The other neighbours lack the sample, whether or
 //! not they have its text.
 //!
-//! For a pair, only what is in the frames of both is discounted. A form and a filled-in copy of it
-//! stay related, because the form has no other text.
+//! For a pair, only text that is in the frames of both contents is discounted. A form and a
+//! filled-in copy of it stay related, because the form has no other text.
 
 use crate::ids::{ContentId, Fingerprint};
 use crate::sample::{LEVELS, SamplesFrom, Signature};
@@ -33,10 +33,10 @@ use crate::similarity::discount::Rarity;
 /// The minimum number of contents that must have a sample for it to be common.
 pub const LEAST: usize = 12;
 
-/// The least share of the common samples that a neighbour has.
+/// A neighbour has at least this share of the common samples.
 const NEIGHBOURLY: f64 = 0.125;
 
-/// The least share of the neighbours that have a sample of a frame.
+/// At least this share of the neighbours have each sample of a frame.
 const NEARLY_ALL: f64 = 0.9;
 
 /// A sample in more than this share of the neighbours and less than [`NEARLY_ALL`] counts against
@@ -58,15 +58,15 @@ const REST: (f64, usize) = (0.25, 6);
 pub struct HeldSample {
     /// The sample.
     pub sample: Fingerprint,
-    /// All contents of the question that have the sample.
+    /// All contents that have the sample, among the contents that are compared.
     pub holders: Vec<ContentId>,
 }
 
 /// The frame of a content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// The samples of the content that are its frame, ascending, each with the number of contents
-    /// that have it.
+    /// The samples in the frame, ascending. Next to each sample is the number of contents that have
+    /// the sample.
     parts: Vec<(Fingerprint, u32)>,
     /// The lowest level at which a dozen neighbours have samples. Samples below this level are not
     /// judged.
@@ -173,7 +173,7 @@ impl Frame {
 struct Neighbours {
     /// The contents, in ascending order.
     contents: Vec<ContentId>,
-    /// For each level, the number of neighbours whose level is not above it.
+    /// For each level, the number of neighbours that have this level or a lower one.
     at_most: [usize; LEVELS],
 }
 
@@ -228,8 +228,8 @@ fn index(level: u8) -> usize {
 mod tests {
     use super::*;
 
-    /// Returns the frame of content 0, which has 40 samples, among 30 contents. Content `n` has
-    /// sample `s` if `has(n, s)`.
+    /// Returns the frame of content 0 among 30 contents. There are 40 samples, and content 0 has
+    /// all of them. Content `n` has sample `s` if `has(n, s)`.
     fn frame(has: impl Fn(u32, u64) -> bool) -> Frame {
         let held = |sample| HeldSample {
             sample: Fingerprint(sample),
@@ -268,7 +268,7 @@ mod tests {
     fn neither_near_copies_nor_versions_nor_few_have_a_frame() {
         assert!(frame(|_, sample| sample < 36).is_empty());
         assert!(frame(|n, sample| n < 11 && sample < 20).is_empty());
-        // Each content has a different two thirds of a text.
+        // Each content has a different part of a text, about two thirds.
         let scattered = |n: u32, sample| (u64::from(n) * 7 + sample * 11) % 19 < 12;
         assert!(frame(|n, sample| sample < 28 && scattered(n, sample)).is_empty());
         // Each content starts one sample later than the content before it.

@@ -2,9 +2,10 @@
 
 use crate::ids::Score;
 
-/// Returns the interval of a share of `of` independent trials, `z` standard errors wide on either
-/// side. The formula is from Wilson 1927, "Probable inference, the law of succession, and
-/// statistical inference". Unlike share ± z·error, it is right near 0 and 1, where most shares are.
+/// Returns the interval of a share that was found in `of` independent trials. The interval reaches
+/// `z` standard errors to either side. The formula is from Wilson 1927, "Probable inference, the
+/// law of succession, and statistical inference". Unlike share ± z·error, it is right near 0 and 1,
+/// where most shares are.
 pub fn wilson(share: f64, of: f64, z: f64) -> (f64, f64) {
     if of <= 0.0 {
         return (0.0, 1.0);

@@ -12,9 +12,9 @@ use crate::similarity::Unit;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PairKey(pub u128);
 
-/// The key of the hash. If the measures change, the number in this key must change too, so that
-/// measures stored earlier are not found. The test `the_measures_are_those_of_this_version` detects
-/// a change.
+/// The key of the hash. If the measures change, the number in this key must change too, so that the
+/// measures stored by earlier versions are not found. The test
+/// `the_measures_are_those_of_this_version` detects a change.
 const VERSION: &[u8; 32] = b"resemble measures of a pair, v02";
 
 impl PairKey {

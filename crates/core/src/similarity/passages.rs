@@ -1,11 +1,11 @@
 //! Estimates how many contents have the text of a chunk, from the samples in it.
 //!
-//! A licence that a thousand files carry is boilerplate, and its samples are known as such. Its
-//! chunks are not known as boilerplate, because each file begins with another name and year. So
-//! each of these chunks is in only two or twenty files and looks like evidence. Therefore a chunk
-//! counts as if all contents with its text had the chunk. For each sample in the chunk, the
-//! contents that have this sample are counted. The median of these counts is taken as the number of
-//! contents with the text.
+//! A licence that a thousand files carry is boilerplate, and its samples are known to be
+//! boilerplate. Its chunks are not known as boilerplate, because each file begins with another name
+//! and year. So each of these chunks is in only two or twenty files and looks like evidence.
+//! Therefore a chunk counts as if all contents with its text had the chunk. For each sample in the
+//! chunk, the contents that have this sample are counted. The median of these counts is taken as
+//! the number of contents with the text.
 //!
 //! Samples have no positions. But they are in the order of the file, and are about evenly spaced:
 //! each distinct shingle or window has the same chance to be a sample. So the i-th of n samples is

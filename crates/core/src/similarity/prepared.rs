@@ -24,7 +24,7 @@ pub struct Prepared {
     sorted: Vec<(Fingerprint, u32)>,
     /// The distinct chunks that are evidence, and how often each occurs; sorted.
     chunks: Vec<((ChunkHash, u32), u64)>,
-    /// The number of bytes in these chunks. Every occurrence counts.
+    /// The number of bytes in these chunks. Every occurrence is counted.
     evidence: u64,
 }
 
@@ -63,8 +63,7 @@ impl Prepared {
         }
     }
 
-    /// Estimates the number of distinct windows, and the standard deviation of this number, divided
-    /// by the number.
+    /// Estimates the number of distinct windows and its relative standard deviation.
     pub(super) fn distinct(&self) -> (f64, f64) {
         let sampled = self.sampled as f64;
         let known = 1.0 - 0.5f64.powi(i32::from(self.level));
@@ -113,8 +112,8 @@ impl Prepared {
 
     /// Compares the chunks of two contents, without boilerplate. Considers only chunks that are
     /// evidence. Returns for each content the share of the bytes in its chunks that are in common
-    /// chunks. Every occurrence counts. Also returns the bytes of the common chunks, each counted
-    /// as often as both contents have it. They are `None` if no chunk is common.
+    /// chunks. Every occurrence is counted. Also returns the bytes of the common chunks, each
+    /// counted as often as both contents have it. They are `None` if no chunk is common.
     pub(super) fn common_chunks(
         &self,
         other: &Self,

@@ -5,8 +5,8 @@
 //! Two texts are measured in words. A word of a is *covered* if it is in a run of at least five
 //! words that b has, too. The containment of a in b is the share of a's words that are covered. The
 //! resemblance of the two texts is the resemblance of their sets of five-word shingles (Broder
-//! 1997, section 2). For any other pair, a containment is a share of bytes. The bytes count that
-//! are in runs of at least 64 bytes which the other content has, too. The resemblance is the
+//! 1997, section 2). For any other pair, a containment is a share of bytes. A byte counts if it is
+//! in a run of at least 64 bytes that the other content has, too. The resemblance is the
 //! resemblance of the sets of 64-byte windows ([`runs`]).
 //!
 //! # How words are compared
@@ -60,8 +60,8 @@ pub const PASSAGE: ByteLen = ByteLen(128);
 const REPEATED: u64 = 8;
 
 /// The minimum number of bytes of a passage in texts that repeat their common text. In such texts,
-/// only a part of the bytes of a repeated word counts. A shorter run may be a common statement, as
-/// at the beginning of the tables of two databases.
+/// only a part of the bytes of a repeated word counts. A shorter run may be a statement that many
+/// such texts have, as at the beginning of a table of a database.
 const PASSAGE_OF_RECORDS: f64 = 2.0 * PASSAGE.0 as f64;
 
 /// The value that a template shingle has instead of a number.
@@ -75,15 +75,16 @@ pub struct ShingledText {
     distinct: Vec<u64>,
     /// A hash table with open addressing: for each shingle its number plus one; 0 is a free slot.
     table: Vec<u32>,
-    /// For each word except the last four of a text, the number of the shingle that begins with the
-    /// word, or [`OF_TEMPLATE`]. A text of one to four words has one shingle.
+    /// For each word, the number of the shingle that begins with the word, or [`OF_TEMPLATE`]. The
+    /// last four words of a text have no entry. A text of one to four words has one shingle.
     order: Vec<u32>,
     lengths: WordLengths,
     /// The end of each of the joined texts; no shingle crosses an end.
     texts: Vec<TextEnd>,
 }
 
-/// The number of shingles and words up to the end of a text, and the digest of its own words.
+/// The number of shingles and words up to the end of a text, and the digest of the words of this
+/// text alone.
 #[derive(Clone, Copy, Debug)]
 struct TextEnd {
     shingles: usize,
@@ -298,12 +299,13 @@ pub struct CommonText {
     pub covered: (u64, u64),
     /// The number of all words of a and of b.
     pub words: (u64, u64),
-    /// The number of bytes of a and of b in those runs, including one byte for each separator.
+    /// The number of bytes of a and of b in the runs that `covered` counts. Each separator is one
+    /// byte.
     pub bytes: (u64, u64),
-    /// The number of bytes of the longest of those runs in a, or of the longest in b: the lesser
-    /// number. A phrase that one text repeats again and again is not a long run of the other.
+    /// The lesser of two numbers of bytes: of the longest of these runs in a, and of the longest in
+    /// b. A phrase that one text repeats again and again is not a long run in the other text.
     pub longest: u64,
-    /// True if one of those runs is a [`PASSAGE`], and not a phrase that both texts repeat.
+    /// True if one of these runs is a [`PASSAGE`], and not a phrase that both texts repeat.
     pub has_passage: bool,
     /// The number of distinct shingles in common.
     pub shared: u64,
@@ -408,7 +410,8 @@ fn share(part: u64, of: u64) -> Score {
     Score::new(part as f64 / of.max(1) as f64).min(Score::ALL_BUT_IDENTICAL)
 }
 
-/// Returns the unit of a pair: words if both are texts and bytes are not asked for, else bytes.
+/// Returns the unit of a pair. It is words if both contents are texts and `asked` is not bytes.
+/// Otherwise it is bytes.
 pub const fn unit_of(a: ContentKind, b: ContentKind, asked: Unit) -> Unit {
     match (a, b, asked) {
         (ContentKind::Text, ContentKind::Text, Unit::Words) => Unit::Words,
@@ -416,8 +419,9 @@ pub const fn unit_of(a: ContentKind, b: ContentKind, asked: Unit) -> Unit {
     }
 }
 
-/// Returns whether one of two contents is a text and the other data. Such a pair has two different
-/// kinds of stored samples, so estimates cannot compare them. But words still find the pair.
+/// Returns whether one of two contents is a text and the other is data. Such a pair has two
+/// different kinds of stored samples, so estimates cannot compare them. But the index still finds
+/// the pair by its words.
 pub const fn are_text_and_data(a: ContentKind, b: ContentKind) -> bool {
     matches!(
         (a, b),
@@ -442,8 +446,8 @@ pub struct Proven {
     pub unit: Unit,
     /// True if the two contents are the same text.
     pub is_same_text: bool,
-    /// True for two texts with a [`PASSAGE`] in common, or for a text and data that have as many
-    /// bytes in common.
+    /// For two texts, true if they have a [`PASSAGE`] in common. For a text and data, true if they
+    /// have at least as many bytes in common.
     pub has_passage: bool,
     /// True if all that the contents have in common is a short piece that is repeated. Counted
     /// once, the piece is shorter than [`Relation::MIN_SHARED`].
@@ -451,7 +455,7 @@ pub struct Proven {
 }
 
 impl Proven {
-    /// Returns the same pair seen from b.
+    /// Returns the result for the pair (b, a).
     #[must_use]
     pub fn swapped(self) -> Self {
         Self {
@@ -495,8 +499,8 @@ impl Proven {
         }
     }
 
-    /// Returns the measures of two byte strings that are not identical. Looks for no passage and no
-    /// same text.
+    /// Returns the measures of two byte strings that are not identical. Does not check for a
+    /// passage or for the same text.
     pub fn of_bytes(a: &[u8], b: &[u8]) -> Self {
         let common = runs::common_bytes(a, b);
         Self {
@@ -551,8 +555,7 @@ impl Provable {
         self.text.get_or_init(|| ComparedText::of(self.bytes()))
     }
 
-    /// Measures this content (a) and another one (b): in words if both are texts and bytes are not
-    /// asked for, else in bytes.
+    /// Measures this content (a) and another one (b) in the unit that [`unit_of`] returns.
     pub fn measure(&self, other: &Self, asked: Unit) -> Proven {
         match unit_of(self.kind, other.kind, asked) {
             Unit::Words => {

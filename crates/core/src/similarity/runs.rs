@@ -22,7 +22,7 @@
 //!    made on demand.
 //! 2. **Greedy in a.** From the first unreported byte of a, the first window that b has starts a
 //!    run. A few places of this window in b are remembered. The place with the longest agreement is
-//!    taken, and no run can be extended at its place. The next run may begin inside the last 63
+//!    taken. The run cannot be extended at this place. The next run may begin inside the last 63
 //!    bytes of the run before. Bytes that were reported already are then left out. So every byte of
 //!    a is reported at most once, and the runs cover exactly the bytes that [`cover`] counts.
 //! 3. **Repetition costs nothing extra.** If a window occurs a million times, only [`PLACES`]
@@ -183,7 +183,7 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
 /// of 64-byte windows. `shared_bytes` counts the bytes of the smaller file in runs of at least 64
 /// bytes that the other file has, too.
 ///
-/// The shares are `None` if a file is too small to judge, like those of estimates.
+/// As in estimates, the shares are `None` if a file is too small to judge.
 pub fn exact(a: &[u8], b: &[u8]) -> Measures {
     common_bytes(a, b).measures(a, b)
 }
@@ -196,7 +196,8 @@ const FOR_A_WINDOW: usize = 16;
 /// The common part of two byte strings. It is counted even if it is very small.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CommonBytes {
-    /// The number of bytes of a and of b in runs of at least 64 bytes that the other one has, too.
+    /// The number of bytes of a and of b in runs of at least 64 bytes that the other string has,
+    /// too.
     pub(super) covered: (usize, usize),
     /// The number of distinct 64-byte windows in common.
     shared: usize,

@@ -15,12 +15,12 @@
 //!    are removed where they occur. So the payload of a text is the same for measures in words and
 //!    in bytes.
 //! 3. **The pieces are removed before anything is computed** ([`Templates::strip`]). What remains
-//!    is the chunk list, the signature and the size of the payload. So in every question,
-//!    nomination, percentages, minimum evidence and "too small to judge" are about the payload.
+//!    is the chunk list, the signature and the size of the payload. So nomination, percentages,
+//!    minimum evidence and "too small to judge" are about the payload in every question.
 //!
-//! A template may have no known shingles: its files are not texts, or it was marked before shingles
-//! existed. The pieces of such a template are removed from the bytes of a text before the bytes are
-//! cut into words ([`Templates::worded`]).
+//! A template may have no known shingles: its files are not texts, or an old version of the program
+//! stored no shingles. The pieces of such a template are removed from the bytes of a text before
+//! the bytes are cut into words ([`Templates::worded`]).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -38,9 +38,9 @@ mod shingles;
 
 pub use shingles::{CommonShingles, TemplateShingles};
 
-/// The bytes between two windows of a template are template, too, if the windows begin at most this
-/// many bytes apart. At the densest sampling, the probability that a run of this many windows has
-/// no sample is e^-8.
+/// The bytes between two windows of a template belong to the template, too, if the windows begin at
+/// most this many bytes apart. At the densest sampling, the probability that a run of this many
+/// windows has no sample is e^-8.
 const JOINED: usize = 256;
 
 /// The pieces of one template.
@@ -64,7 +64,7 @@ fn is_enough(having: usize, among: usize, share: f64) -> bool {
 
 impl Template {
     /// Returns the chunks and fingerprints that at least the share `share` (0..=1) of these
-    /// contents have. Even if `share` is 0, at least one content has each of them.
+    /// contents have. Even if `share` is 0, each of them is in at least one content.
     ///
     /// A content cannot show a fingerprint below the level of its signature. So only the contents
     /// that can show a fingerprint count for its share. These contents must be at least half of all
@@ -141,9 +141,9 @@ impl Pieces {
         self.chunks.contains(&(run.hash, run.len))
     }
 
-    /// Returns the ranges of some bytes that are template: chunks, windows, and the bytes between
-    /// two windows that begin at most `JOINED` bytes apart. Only the sampled windows are known, so
-    /// the bytes between two sampled windows are assumed to be template, too.
+    /// Returns the ranges of `bytes` that are template: chunks, windows, and the bytes between two
+    /// windows that begin at most `JOINED` bytes apart. Only the sampled windows are known, so the
+    /// bytes between two sampled windows are assumed to be template, too.
     fn ranges(&self, bytes: &[u8], params: &Params) -> Vec<Range<usize>> {
         let mut out: Vec<Range<usize>> = Vec::new();
         if self.is_empty() {

@@ -1,6 +1,6 @@
-//! Compares whole texts: a proof, where samples are only evidence.
+//! Compares whole texts. This is a proof, and a comparison of samples is only evidence.
 //!
-//! A text is read once ([`ReadText`]). Pairs depend only on the shingles that several texts have.
+//! A text is read once ([`ReadText`]). Only the shingles that several texts have matter for pairs.
 //! These shingles get numbers ([`NumberedText`]). Shingles that always occur together are merged
 //! ([`Chains`]). A [`Text`] is its chains with their places. One text is laid out in a [`Table`],
 //! and any number of others are compared with it. Each comparison takes time linear in the chains
@@ -10,9 +10,9 @@
 //! # What is evidence
 //!
 //! Related texts share a run of text; unrelated texts share phrases, headings and frames. Two
-//! figures together distinguish them: the *length* of a run, and its *rarity* among the files of
-//! the question. Both figures are measured in bytes of UTF-8. So a run of Han weighs as much as the
-//! same run in another script. `docs/similarity.md` has the curves ([`Proof::is_evidence`]).
+//! figures together distinguish them: the *length* of a run, and its *rarity* among the compared
+//! files. Both figures are measured in bytes of UTF-8. So a run of Han weighs as much as the same
+//! run in another script. `docs/similarity.md` has the curves ([`Proof::is_evidence`]).
 
 use std::collections::HashSet;
 
@@ -44,8 +44,8 @@ const ALIKE: f64 = 0.25;
 /// its words in the other. But all runs together must have this many bytes of rare text.
 const SCATTERED: [(f64, f64); 2] = [(0.12, 140.0), (0.5, 24.0)];
 
-/// A chain that occurs this often in a text belongs to the frame of its records, and is not rare
-/// text.
+/// A chain that occurs this often in a text belongs to the frame of the text's records, and is not
+/// rare text.
 const REPEATED: usize = 8;
 
 /// A text with this share of recurring words consists of records: rows with the same keys or
@@ -55,8 +55,8 @@ const REPEATED: usize = 8;
 const RECURRING: f32 = 0.33;
 const OF_RECORDS: f64 = 0.4;
 
-/// A text that was read: all its shingles in order, except the shingles of templates. Later only
-/// the shingles that several texts may have remain.
+/// A text that was read: all its shingles in order, except the shingles of templates. Later, most
+/// shingles that only one text has are removed.
 #[derive(Clone, Debug, Default)]
 pub struct ReadText {
     /// The place of each shingle; empty if no shingle was removed.
@@ -379,7 +379,7 @@ pub struct Table {
     /// The number of shingles that the last comparison found in common.
     shared: u64,
     limit: u32,
-    /// The weight of a byte by the number of texts that have its shingle.
+    /// The weight of a byte. The index is the number of texts that have the shingle of the byte.
     weights: Vec<f32>,
     rarities: Rarities,
 }
@@ -446,9 +446,9 @@ impl Table {
         proof
     }
 
-    /// Returns the comparison if [`Proof::is_candidate`]. Walking `b` gives upper bounds for `a`,
-    /// and `a` is walked only if these bounds are enough. The bounds reject two of three unrelated
-    /// pairs.
+    /// Returns the comparison if [`Proof::is_candidate`] is true for it. Walking `b` gives upper
+    /// bounds for `a`, and `a` is walked only if these bounds are enough. The bounds reject two of
+    /// three unrelated pairs.
     pub fn candidate(&mut self, a: &Text, b: &Text) -> Option<Proof> {
         let mut proof = self.along(a, b);
         if !proof.is_candidate() {
@@ -525,8 +525,8 @@ impl Table {
         proof.scattered = proof.scattered.min(in_a.scattered);
     }
 
-    /// Returns the rarity of the text that the last comparison found in common. `None` if few
-    /// contents have any part of it.
+    /// Returns the rarity of the text that the last comparison found in common. Returns `None` if
+    /// each part of this text is in few contents.
     pub fn rarity(&mut self) -> Option<Rarity> {
         let entries = &self.entries;
         let contents = |&entry: &u32| entries[entry as usize].common.contents;

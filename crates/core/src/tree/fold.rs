@@ -2,18 +2,20 @@
 //!
 //! In a copied tree, every directory makes a pair with its copy, and with every directory above its
 //! copy. One pair is enough: the topmost. But the topmost pair alone would always be the roots. So
-//! two rules choose. A pair (c, d) is *below* another pair (a, b) on two conditions: c is equal to
-//! a or is in a, and d is equal to b or is in b. A share *misses* what it lacks to 100 %. A share
-//! is *clearly better* than another if it misses at most half as much, and the other misses more
-//! than a tenth. Nothing is clearly better than 95 %; 80 % is clearly better than 60 %, and 90 %
-//! than 80 %.
+//! two rules choose the pairs that are kept. A pair (c, d) is *below* another pair (a, b) on two
+//! conditions: c is equal to a or is in a, and d is equal to b or is in b. A share *misses* the
+//! difference between 100 % and the share. A share is *clearly better* than another share on two
+//! conditions: it misses at most half as much, and the other share misses more than a tenth.
+//! Nothing is clearly better than 95 %. But 80 % is clearly better than 60 %, and 90 % is clearly
+//! better than 80 %.
 //!
 //! 1. **Loose pairs are removed.** A pair is loose because of a pair below it if two conditions
 //!    hold. First, the lower pair has at least nine tenths of the upper pair's shared bytes. The
 //!    bytes are counted on the side of the upper pair's larger containment. Second, the lower pair
 //!    is clearly better, or clearly more alike, or more alike by a quarter. How *alike* two
-//!    directories are is measured by Dice's coefficient: the shared bytes of both over all bytes of
-//!    both. For example, `(/a, /backup)` shares as much as `(/a, /backup/a)`, but is less precise.
+//!    directories are is measured by Dice's coefficient: the shared bytes of both directories,
+//!    divided by all bytes of both directories. For example, `(/a, /backup)` shares as much as
+//!    `(/a, /backup/a)`, but is less precise.
 //! 2. **Lower pairs are folded.** From the top down, a pair is removed if a remaining pair is above
 //!    it. But the lower pair stays if its larger containment is clearly better.
 
@@ -52,9 +54,9 @@ pub fn fold(forest: &Forest, pairs: &[Pair]) -> Vec<Pair> {
         .collect()
 }
 
-/// Calls `found` with the position of each pair above `pair`. The first side of a pair precedes the
-/// second one in preorder. The same is true of their ancestors, unless one ancestor contains the
-/// other.
+/// Calls `found` with the position of each pair above `pair`. The first directory of a pair
+/// precedes the second directory in preorder. Their ancestors are in the same order, unless one
+/// ancestor contains the other.
 fn above(
     forest: &Forest,
     places: &HashMap<(Node, Node), usize>,
@@ -86,7 +88,8 @@ pub(super) fn is_clearly_better(lower: &Pair, upper: &Pair) -> bool {
     is_clearly_more(lower.containment(), upper.containment())
 }
 
-/// Returns how alike two directories are: the shared bytes of both over all bytes of both.
+/// Returns how alike two directories are: the shared bytes of both directories, divided by all
+/// bytes of both directories.
 fn alike(pair: &Pair) -> Share {
     let shared = pair.shared_a.saturating_add(pair.shared_b);
     Share::of(shared, pair.bytes_a.saturating_add(pair.bytes_b))

@@ -92,7 +92,7 @@ impl Forest {
         above <= below && below.0 < self.ends[above.index()]
     }
 
-    /// Returns whether one directory is the other one, or is below it.
+    /// Returns whether the two directories are equal, or one is below the other.
     pub fn nested(&self, a: Node, b: Node) -> bool {
         self.holds(a, b) || self.holds(b, a)
     }

@@ -71,8 +71,8 @@ pub struct Limits {
     /// content in more directories are not followed.
     pub every: usize,
     /// The number of neighbours on each side. If a content is in more than [`Self::every`]
-    /// directories, each directory is paired only with this many directories before it, and with
-    /// this many after it.
+    /// directories, each directory is paired only with its neighbours: this many directories before
+    /// it, and this many after it.
     pub window: usize,
     /// A content in more directories than this is ubiquitous and makes no pair.
     pub most: usize,
@@ -219,7 +219,7 @@ impl Holdings {
         self.bytes[below.index()]
     }
 
-    /// Returns the bytes of the files at and below a directory whose contents are in more than
+    /// Like [`Self::bytes`], but counts only files whose contents are in more than
     /// [`Limits::every`] directories.
     pub(super) fn frequent_bytes(&self, below: Node) -> u64 {
         self.frequent_bytes[below.index()]
@@ -246,8 +246,8 @@ impl Holdings {
         holders.get(at).is_some_and(|&holder| holder < span.end)
     }
 
-    /// Returns whether every file below each of the two directories has an equal file below the
-    /// other.
+    /// Returns whether every file below either directory has an equal file below the other
+    /// directory.
     pub fn identical(&self, a: Node, b: Node) -> bool {
         let covers = |a: Node, b: Node| {
             let entries = within(&self.entries, self.forest.span(a));

@@ -13,7 +13,7 @@
 //! sparse list for each directory: the bytes that it shares with each other directory. The list is
 //! the sum of the lists of its subdirectories and of the files directly in it. A pair is dropped as
 //! soon as one side contains the other. The cost is the number of pairs with something in common,
-//! summed over the levels. A second sweep computes both directions exactly for the few pairs that
+//! summed over the levels. A second sweep computes both containments exactly for the few pairs that
 //! passed.
 //!
 //! **Ubiquitous contents.** A content in h directories makes h² pairs. Up to [`Limits::every`]

@@ -3,7 +3,7 @@
 use super::forest::Node;
 use super::holdings::{Entry, Holdings, Share, within};
 
-/// Two directories, neither inside the other; `a` comes first in the forest.
+/// Two directories. Neither is inside the other, and `a` comes first in the forest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pair {
     /// One directory.
@@ -38,14 +38,14 @@ impl Pair {
 
     /// Returns the number of bytes that both directories have: the lesser of `shared_a` and
     /// `shared_b`. Suppose that one directory has ten copies of a file and the other has one copy.
-    /// Then all ten copies have an equal file in the other directory. So one direction alone can
-    /// exceed what the other directory has.
+    /// Then all ten copies have an equal file in the other directory. So `shared_a` or `shared_b`
+    /// alone can be more than the other directory has.
     pub fn shared(&self) -> u64 {
         self.shared_a.min(self.shared_b)
     }
 
-    /// Returns the same pair seen from b. It is for output only: computations need the `a` that is
-    /// first in the forest.
+    /// Returns the pair with a and b exchanged. The result is for output only: computations need
+    /// the `a` that is first in the forest.
     #[must_use]
     pub const fn swapped(self) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Marks {
 }
 
 impl Holdings {
-    /// Returns all pairs whose larger containment is at least `min` and that have `min_shared`
+    /// Returns all pairs with a larger containment of at least `min` and at least `min_shared`
     /// bytes in common, sorted by node. [`super::Limits`] describes the pairs that are not
     /// examined.
     pub fn pairs(&self, min: Share, min_shared: u64) -> Vec<Pair> {
@@ -139,7 +139,7 @@ impl Holdings {
         self.measured(&nominated)
     }
 
-    /// Returns whether a pair may pass, judged by the share of `a` alone. `sum` may lack contents
+    /// Returns whether a pair can pass according to the share of `a` alone. `sum` may lack contents
     /// that many directories have. So the bytes of these contents do not count as missing.
     fn nominates(&self, a: Node, sum: &Sum, min: Share) -> bool {
         let (sure, windowed) = (sum.sure.max(0) as u64, sum.windowed.max(0) as u64);

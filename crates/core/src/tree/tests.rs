@@ -252,7 +252,7 @@ proptest! {
     }
 
     /// `window` and `most` decide which pairs are examined, but do not change the figures of a
-    /// pair. `every` also decides which links count.
+    /// pair. `every` also decides which links are used.
     #[test]
     fn figures_are_exact_whatever_the_limits(
         drawn in drawn(),

@@ -73,8 +73,8 @@ const INVISIBLE: [(u32, u32); 17] = [
     (0xe_0000, 0xe_0fff),
 ];
 
-/// The properties of a character in one number: [`JOINS`], the role in the other bits of the
-/// highest byte, and the lower case in the other bytes.
+/// The properties of a character in one number. The highest byte has [`JOINS`] and the role. The
+/// other bytes have the lower case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Class(u32);
 

@@ -1,5 +1,5 @@
-//! Hashes letters to words, and words to shingles. While the bytes of a text arrive, only its
-//! [`Folding`] is kept.
+//! Computes the hashes of words from their letters, and the hashes of shingles from their words.
+//! While the bytes of a text arrive, only its [`Folding`] is kept.
 
 use crate::hash::shingles::{SHINGLE, ShingleChain, WordEnd, fold, hash, small};
 use crate::ids::WordsDigest;
@@ -16,7 +16,7 @@ const COUNTED: u64 = 16;
 const CONTINUED: u8 = 5;
 const MOST_MORE: u8 = 3;
 
-/// Hashes letters to words and words to shingles.
+/// Computes the hashes of words and shingles from the letters of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Folding {
     /// The word so far, in three fields: the hash of the word without its last bytes (16 at most),

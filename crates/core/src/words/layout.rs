@@ -19,7 +19,7 @@
 //!
 //! # Encoded data
 //!
-//! The program that writes base64 or hexadecimal digits chooses where its lines end. A file is
+//! The program that writes base64 or hexadecimal digits chooses where the lines end. A file is
 //! encoded data if nine of ten bytes are in lines of such characters without blanks. Three of four
 //! of these bytes must be in lines of equal length. Encoded data has no words, and is compared
 //! without its line ends ([`joined`]). A column of digests of equal length is a table.
@@ -37,8 +37,8 @@ use crate::words::{CollectedWords, Folding, Sink, Tokenizer};
 /// The number of bytes at the start of a file that decide its layout.
 pub(crate) const DECIDED: usize = 64 << 10;
 
-/// The number of bytes at the start of a file that show whether its layout needs to be decided at
-/// all.
+/// The first bytes of a file show whether its layout needs to be decided at all. This is their
+/// number.
 pub(crate) const GLANCE: usize = 4 << 10;
 
 /// The minimum number of rows of a table, and of lines that are examined.
@@ -113,7 +113,8 @@ pub(crate) fn is_worth_deciding(glance: &[u8]) -> bool {
             break;
         }
     }
-    // Encoded data may be one long line, so the lines alone do not show that.
+    // Encoded data may be one long line, so the number of lines does not show whether the bytes are
+    // encoded data.
     4 * rows >= 3 * all && all >= LEAST_ROWS || is_mostly_solid(glance)
 }
 
@@ -403,8 +404,8 @@ impl RowReader {
         rare.map(|(_, told)| told).sum::<u32>() >= TELLING
     }
 
-    /// Takes the next bytes of a table in pieces; `sink` receives the hashes of the rows that end
-    /// in these bytes.
+    /// Takes the next bytes of a table that arrives in pieces; `sink` receives the hashes of the
+    /// rows that end in these bytes.
     pub(crate) fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
         let mut line = std::mem::take(&mut self.line);
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {

@@ -12,11 +12,11 @@
 //! # A part
 //!
 //! A part may begin within a tag, a script or a style. If there is no `<` before the first `>`, the
-//! bytes up to the `>` may be the rest of a tag. They are read as such if they look like one. The
-//! part may contain the end of a script that began before the part. The bytes up to that end are
-//! then script, unless they begin like prose. They begin like prose if there are at least [`CODE`]
-//! bytes, and the first `CODE` bytes have no brace and no `=`. In that case all bytes up to the end
-//! of the script are read as text.
+//! bytes up to the `>` may be the rest of a tag. They are read as the rest of a tag if they look
+//! like it. The part may contain the end of a script that began before the part. The bytes up to
+//! that end are then script, unless they begin like prose. They begin like prose if there are at
+//! least [`CODE`] bytes, and the first `CODE` bytes have no brace and no `=`. In that case all
+//! bytes up to the end of the script are read as text.
 
 use memchr::{memchr, memchr2, memmem};
 
@@ -101,7 +101,7 @@ pub(super) enum Markup {
         at: u8,
     },
     /// In the tag of a script or style. The value is true directly after a `/`. If the tag ends
-    /// now, the `/` makes it empty.
+    /// now, the `/` makes the tag empty.
     HiddenTag(bool),
     /// In a tag, a declaration or an end tag.
     Tag,
@@ -304,7 +304,7 @@ fn is_rest_of_tag(rest: &[u8]) -> bool {
     within_word() || within_name() || within_value()
 }
 
-/// Returns whether the bytes after the first `rest` have as many marks as markup has.
+/// Returns whether the bytes after the first `rest` bytes have enough marks for markup.
 fn is_dense(head: &[u8], rest: usize) -> bool {
     let mut marks = usize::from(rest > 0);
     let mut aside = rest;

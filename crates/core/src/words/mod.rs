@@ -66,7 +66,7 @@ pub(crate) use tokenizer::{Tokenizer, WrittenIn};
 const TEXT_IN: u64 = 10;
 
 /// HTML or XML is mostly markup if fewer than one in `MARKUP_IN` of its characters is in words.
-/// Such a text also has samples of its tags, because [`TEXT_IN`] may make data of an edited copy.
+/// Such a text also has samples of its tags, because by [`TEXT_IN`] an edited copy may be data.
 const MARKUP_IN: u64 = 4;
 
 /// Makes shingles of a text that arrives in pieces of any size.
@@ -158,8 +158,8 @@ impl WordShare {
     }
 }
 
-/// Passes on the samples of the words that it hashes. Words wait in the batch until they are joined
-/// to shingles.
+/// Hashes words, and passes on the samples of their shingles. Words wait in the batch until their
+/// shingles are made.
 struct Hashing<'a, F> {
     folding: &'a mut Folding,
     batch: &'a mut WordBatch,
@@ -198,7 +198,7 @@ impl Shingler {
         std::mem::replace(&mut self.left_out, 0)
     }
 
-    /// Returns to the start of a text.
+    /// Resets the shingler to the start of a text.
     pub fn reset(&mut self) {
         self.besides.clear();
         self.left_out = 0;
@@ -222,8 +222,8 @@ impl Shingler {
         self.counted_before = 0;
     }
 
-    /// Returns whether the file is text. The first [`Self::DECIDED`] bytes decide. Returns `None`
-    /// until all these bytes were taken.
+    /// Returns whether the file is text. This depends only on the first [`Self::DECIDED`] bytes.
+    /// Returns `None` until all these bytes were taken.
     pub fn is_text(&self) -> Option<bool> {
         self.decided.map(WordShare::is_text)
     }
@@ -492,8 +492,8 @@ pub fn canonical(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The minimum number of non-ASCII characters for each broken place of a damaged UTF-8 text. A text
-/// with fewer is in another encoding. A text that was cut within a letter has one broken place. In
-/// a text in ISO 8859-1, almost no non-ASCII bytes are valid UTF-8.
+/// with fewer such characters is in another encoding. A text that was cut within a letter has one
+/// broken place. In a text in ISO 8859-1, almost no non-ASCII bytes are valid UTF-8.
 const FOR_EACH_BREAK: usize = 8;
 
 /// Passes the words of a whole text to `sink`. In UTF-8, only the bytes of broken characters are

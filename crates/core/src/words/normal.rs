@@ -119,8 +119,8 @@ impl Composer {
     }
 }
 
-/// Returns the letters of a ligature, or the letter of a special shape that a letter has in a word:
-/// normal form KC.
+/// Returns the letters of a ligature, or the plain letter for a shape that the letter has at some
+/// places in words. The result is in normal form KC.
 pub fn letters_of_shape(shape: char) -> impl Iterator<Item = char> {
     std::iter::once(shape).nfkc()
 }

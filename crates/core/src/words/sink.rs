@@ -57,7 +57,7 @@ pub(crate) trait Sink {
     }
 
     /// Takes as many whole ASCII words as it can from the start of the bytes, and returns the
-    /// number of their bytes. No word is open before or after this.
+    /// number of their bytes. No word is open before or after this call.
     fn blocks(&mut self, _bytes: &[u8]) -> usize {
         0
     }

@@ -1,5 +1,4 @@
-//! The spelling of each word of a text, one by one, so that words can be sorted, looked up or
-//! stemmed.
+//! Spells the words of a text one by one, so that they can be sorted, looked up or stemmed.
 
 use crate::words::sink::Sink;
 use crate::words::tokenizer::Tokenizer;

@@ -1,4 +1,4 @@
-//! The hashes of a text's words one by one, for shingles of another length than
+//! Hashes the words of a text one by one, for shingles of another length than
 //! [`Params::SHINGLE`](crate::Params::SHINGLE).
 
 use crate::words::Folding;
@@ -18,7 +18,7 @@ struct WordHasher<'a, F> {
 }
 
 impl WordHashes {
-    /// Returns to the start of a text.
+    /// Drops the current text; the next bytes begin another text.
     pub fn reset(&mut self) {
         self.tokens.reset();
         self.folding = Folding::default();

@@ -59,7 +59,7 @@ impl Tokenizer {
         }
     }
 
-    /// Makes a tokenizer for texts without markup, or whose markup is read as text.
+    /// Makes a tokenizer for texts without markup, or for texts whose markup is read as text.
     pub(crate) fn without_markup() -> Self {
         Self {
             markup: Some(Markup::None),
@@ -146,7 +146,7 @@ impl Tokenizer {
         self.take(bytes, sink);
     }
 
-    /// Ends the text and returns what it was written in. The next bytes begin another text.
+    /// Ends the text, and returns its encoding and its format. The next bytes begin another text.
     pub(crate) fn finish(&mut self, sink: &mut impl Sink) -> WrittenIn {
         if self.markup.is_none() {
             self.begin(sink);
@@ -349,8 +349,8 @@ impl Tokenizer {
     }
 }
 
-/// Returns where the run of ASCII letters that continues at `from` ends. `None` if a non-ASCII byte
-/// or the end of the bytes comes first.
+/// Returns the end of the run of ASCII letters that continues at `from`. Returns `None` if a
+/// non-ASCII byte or the end of the bytes comes first.
 fn end_of_letters(bytes: &[u8], from: usize) -> Option<usize> {
     let mut rest = bytes[from..].iter();
     let end = rest.position(|&byte| byte >= 128 || FOLDED[usize::from(byte)] == 0)?;

@@ -5,7 +5,7 @@
 
 use resemble_testutil::random::{Random, noise};
 
-/// Makes a pair of about this many bytes from random numbers.
+/// Makes a pair of contents of about this many bytes from random numbers.
 pub(crate) type Make = fn(usize, &mut Random) -> (Vec<u8>, Vec<u8>);
 
 /// The kinds of change by name, each with the greatest allowed mean absolute error of containments.
@@ -235,9 +235,9 @@ fn code(random: &mut Random, len: usize) -> Vec<u8> {
     class(len, 0, Random::new(random.draw()), random)
 }
 
-/// Makes a generated class of accessors, in which most phrases occur once for every field. The
-/// names of the fields are drawn from `fields`. If `share` is not 0, one field in `share` is drawn
-/// from `random` instead.
+/// Makes a class of accessors as a code generator writes it. Most phrases occur once for every
+/// field. The names of the fields are drawn from `fields`. If `share` is not 0, one field in
+/// `share` is drawn from `random` instead.
 fn class(len: usize, share: usize, mut fields: Random, random: &mut Random) -> Vec<u8> {
     let entity = word(&mut fields);
     let mut out = format!("package org.example.{entity};\n\npublic class {entity} {{\n");
@@ -327,7 +327,7 @@ pub(crate) fn drawing(random: &mut Random, len: usize) -> Vec<u8> {
     out
 }
 
-/// Makes about one edit in `every` bytes, each of one to eight bytes.
+/// Edits the data at random places, about once in `every` bytes. An edit has one to eight bytes.
 pub(crate) fn scattered(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! Judges how well bytes read as text in a given single-byte encoding.
+//! Judges how well a single-byte encoding fits the bytes of a text.
 //!
 //! The non-ASCII characters of words reveal a wrong encoding. A wrong encoding produces signs and
 //! capitals within words. It also produces neighbouring letters of different scripts, and letters

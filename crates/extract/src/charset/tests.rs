@@ -211,7 +211,8 @@ fn utf_16_and_32_are_known_with_and_without_a_mark() {
         of(&[b"\xff\xfe", &japanese[..]].concat()),
         Some(Charset::Listed(UTF_16LE))
     );
-    // A byte order mark alone is not a text. Data after a byte order mark may also not be text.
+    // A byte order mark alone is not a text. Even after a byte order mark, the bytes may be data
+    // instead of text.
     assert_eq!(of(b"\xff\xfe"), None);
     assert_eq!(of(b"\xff\xfe\x00\x00\x01\x00\x00\x00"), None);
     assert_eq!(of(&[b"\xff\xfb\x90\x00", &[0; 64][..]].concat()), None);

@@ -179,7 +179,8 @@ impl Read for Streams<'_> {
                     return Ok(read);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
-                // This is the end of a tail. Its error is that of the stream.
+                // A tail has ended. Its error is the error of the stream, which is already in
+                // `ending`.
                 Err(_) if self.ending.is_some() => self.stream = None,
                 Err(error) => {
                     let mut tail = self.tail();
@@ -221,8 +222,8 @@ struct Tail<R> {
     error: Option<io::Error>,
 }
 
-/// The number of bytes that the decoder of xz gets at once. If it finds an error in these bytes, it
-/// drops everything that it has decoded of them.
+/// The number of bytes that the decoder of xz gets in one call. If it finds an error in these
+/// bytes, it drops everything that it has decoded of them.
 const AT_ONCE: usize = 256;
 
 enum Decoder {

@@ -29,7 +29,8 @@ impl ReaderAt for Completed<'_> {
 /// The mark of the header before an entry.
 pub(super) const LOCAL_MARK: &[u8; 4] = b"PK\x03\x04";
 
-/// The size that is recorded for an entry that is cut off before its size, which would follow it.
+/// The size that the directory states for an entry of unknown size: the zip is cut off before the
+/// descriptor with the size.
 const UNKNOWN: u32 = u32::MAX - 1;
 
 /// Makes a directory from the headers before the entries of a zip. It lists at most one entry more

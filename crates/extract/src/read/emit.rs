@@ -13,7 +13,7 @@ use crate::{Bound, Limits, Role, Skipped};
 /// The reason why reading stops.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// This file or member cannot be read further. Other members can.
+    /// This file or member cannot be read further. Other members can still be read.
     This(Skipped),
     /// Nothing more can be read of the whole file, because it has reached one of its limits.
     All(Skipped),

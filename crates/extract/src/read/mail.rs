@@ -119,8 +119,8 @@ fn with_ends(mail: &[u8], ends: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Returns the text of a part. If the part states no encoding or an unknown encoding, the encoding
-/// is detected from the bytes. Many programs state ASCII or UTF-8 whatever the encoding is, so then
-/// it is also detected.
+/// is detected from the bytes. The encoding is also detected if the part states ASCII or UTF-8,
+/// because many programs state these two for any encoding.
 fn decoded<'m>(message: &Message<'_>, part: &MessagePart<'_>, body: &'m str) -> Cow<'m, str> {
     let stated = part
         .content_type()

@@ -176,7 +176,8 @@ struct RtfReader<'w> {
     document: &'static Encoding,
     /// The number of pieces of hidden text.
     hidden: u64,
-    /// True if the text read last was hidden. Text that follows then belongs to the same piece.
+    /// True if the text read last was hidden. Hidden text that follows then belongs to the same
+    /// piece.
     hiding: bool,
 }
 

@@ -78,7 +78,7 @@ impl<'a> Source<'a> {
 /// The number of bytes that are searched at once.
 const WINDOW: usize = 64 << 10;
 
-/// The number of bytes from a mark on that are needed to recognise it.
+/// The number of bytes, from the start of a mark on, that are needed to recognise the mark.
 const OVERLAP: usize = 32;
 
 impl ReaderAt for Source<'_> {

@@ -9,9 +9,9 @@
 //!
 //! # Errors
 //!
-//! An error ends only the member that is being read. It is reported under the path of that member,
-//! and the next member of the archive is read. The bytes of a member before the damage are kept and
-//! taken apart. Reading of the whole file ends only if it exceeds a limit.
+//! An error ends only the reading of the current member. The error is reported under the path of
+//! that member, and the next member of the archive is read. The bytes of a member before the damage
+//! are kept and taken apart. Reading of the whole file ends only if it exceeds a limit.
 
 use std::collections::HashMap;
 use std::io::{self, Read};

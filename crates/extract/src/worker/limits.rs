@@ -1,7 +1,7 @@
 //! Sets the restrictions of the worker, before the worker reads a byte.
 //!
-//! There are four restrictions. Each of them is enough against accidents; together they protect
-//! against malice.
+//! There are four restrictions. Each restriction alone protects against accidents; all of them
+//! together protect against malice.
 //!
 //! First, the process gets no new privileges. Second, resource limits bound memory and processor
 //! time, and no descriptor can be opened and no file written. Third, Landlock prevents every call
@@ -72,7 +72,7 @@ pub(crate) fn for_converter(limits: &Limits) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// Fails with the reason if one of them cannot be set. The caller must read nothing then.
+/// Fails with the reason if a restriction cannot be set. Then the caller must read nothing.
 pub(crate) fn for_reader(limits: &Limits) -> Result<Fences, String> {
     // Sets up Landlock before the limit of descriptors, because its set of rules needs a
     // descriptor.
@@ -209,7 +209,7 @@ mod tests {
     }
 
     /// Runs in the child process. Checks that all attempts succeed before `fence` sets a
-    /// restriction, and that only those in `left` succeed after it.
+    /// restriction, and that only the attempts in `left` succeed afterwards.
     fn only(left: &[&str], fence: impl FnOnce()) {
         let folder = PathBuf::from(std::env::var_os(CHILD).unwrap());
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();

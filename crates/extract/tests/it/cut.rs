@@ -98,7 +98,7 @@ fn a_stream_that_is_damaged_in_the_middle_is_kept_up_to_there() {
         let skips = take("a.x", &second).unwrap().skips();
         assert_eq!(skips, [": damaged: corrupt deflate stream"]);
     }
-    // Most of the chunk that is damaged is kept.
+    // Most of the damaged chunk is kept.
     let letters: Vec<u8> = content[..60_000].iter().map(|b| b'a' + (b & 15)).collect();
     let mut damaged = xz(&letters);
     let at = damaged.len() * 9 / 10;
@@ -216,7 +216,7 @@ fn the_entries_of_a_truncated_zip_are_read_up_to_the_cut() {
         let read = pieces.bytes_of("z");
         assert!(read.len() > 40_000 && long.starts_with(read), "{what}");
         assert_eq!(pieces.skips(), missing_in("z"), "{what}");
-        // Of the last entry, only the header is left. Then only a part of the header is left.
+        // First, only the header of the last entry is left. Then only a part of the header is left.
         let pieces = take("x", &bytes[..end - last.data.len()]).unwrap();
         assert_eq!(pieces.paths(), ["a"], "{what}");
         assert_eq!(pieces.skips(), missing_in("z"), "{what}");

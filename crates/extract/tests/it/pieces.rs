@@ -1,4 +1,5 @@
-//! Has helpers of the tests, which take bytes apart, record the parts, and make zips and PDFs.
+//! Provides helpers for the tests. The helpers take bytes apart, record the parts, and make zips
+//! and PDFs.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -135,7 +136,7 @@ pub(crate) fn take_file(extractor: &Extractor, name: &str, file: &File) -> Resul
     Ok(pieces)
 }
 
-/// Returns whether a file can be taken apart, even if only its end shows that.
+/// Returns whether a file can be taken apart, even if only the end of the file shows this.
 pub(crate) fn applies(name: &str, bytes: &[u8]) -> bool {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(bytes).unwrap();

@@ -16,8 +16,8 @@
 //!    All keys are counted again by the next small batch outside a bulk load, or by the merge that
 //!    ends the load. This takes one pass over the sorted postings, about 10 ns for each posting.
 //! 4. A deleted content can have more fingerprint postings than its signature has fingerprints.
-//!    Then each known fingerprint is looked up among the postings of this content. This is not
-//!    needed if the edit that makes its heir names the lost fingerprints.
+//!    Then each known fingerprint is looked up among the postings of this content. These look-ups
+//!    are not needed if the edit that makes the heir of the content names the lost fingerprints.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -111,7 +111,7 @@ pub(super) fn count(
     let deaths = killed.iter().map(|&content| Death::of(writing, content));
     let deaths = deaths.collect::<Result<Vec<_>, _>>()?;
     let of = |death: &Death| inherited.iter().find(|of| of.ancestor == death.content);
-    // If the fingerprints of a content were edited into those of its heir, the edit names the lost
+    // If the heir of a content was made by an edit of the fingerprints, the edit names the lost
     // fingerprints. Then no search is needed.
     let is_searched =
         |death: &&Death| death.is_denser && of(death).is_none_or(|of| of.fingerprints.is_none());

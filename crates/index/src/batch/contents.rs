@@ -50,10 +50,10 @@ pub(super) struct Fresh {
     gained: RefCountChange,
 }
 
-/// A stored content whose digest was edited into that of a new content.
+/// A stored content whose digest was edited into the digest of a new content.
 pub(super) struct Base {
     pub(super) content: ContentId,
-    /// The edits that turn its chunks into those of the new content.
+    /// The edits that turn the chunks of `content` into the chunks of the new content.
     pub(super) chunks: Vec<ChunkEdit>,
     /// The edit that turns the fingerprints of `content` into those of the new content. `None` if
     /// it is not known which fingerprints differ.
@@ -64,8 +64,7 @@ pub(super) struct Base {
 /// free numbers in between.
 pub(super) const STEP: u32 = 16;
 
-/// An heir. That is a new content that shares most of its data with a deleted content, its
-/// ancestor.
+/// An heir: a new content that shares most of its data with a deleted content, its ancestor.
 pub(super) struct Inherited {
     pub(super) ancestor: ContentId,
     pub(super) heir: ContentId,
@@ -112,7 +111,7 @@ pub(super) struct BatchOutcome {
     /// The new contents with their ids, ascending. An heir's digest has only the chunks that were
     /// inserted into its ancestor's chunk list.
     pub(super) fresh: Vec<(ContentId, Box<Digest>)>,
-    /// The new contents that are heirs of `killed` ones.
+    /// The new contents that are heirs of contents in `killed`.
     pub(super) inherited: Vec<Inherited>,
     /// The stored contents without a file and without a container after the batch, ascending. Their
     /// rows are deleted.
@@ -309,7 +308,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Changes by `by` the number of places where this content is a part of another one.
+    /// Adds `by` to the number of places where this content is a part of another content.
     pub(super) fn count_use(&mut self, content: ContentId, by: i64) {
         if let Some(gained) = self.gained(content) {
             gained.uses += by;

@@ -351,7 +351,8 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Updates the gap counts for all names of a file whose state became a gap or is no longer one.
+    /// Updates the gap counts for all names of a file whose state became a gap or is no longer a
+    /// gap.
     fn recount(
         &mut self,
         file: FileId,

@@ -140,8 +140,8 @@ impl Contents<'_> {
     }
 
     /// Returns a range of runs of a stored content, and the range of runs of `new` that replaces
-    /// the stored range. Returns `None` if at most half of the runs of either content are common to
-    /// both, or if the stored parts are too small ([`FULL`]).
+    /// the stored range. Returns `None` unless more than half of the runs of each content are
+    /// outside of the ranges. Also returns `None` if the stored parts are too small ([`FULL`]).
     fn edit(
         &self,
         stored: ContentId,
@@ -516,7 +516,8 @@ impl Inherited {
         let before = before.changed.as_ref()?;
         let (was, is) = self.sizes;
         let end = match self.changed.end {
-            // There is no byte behind the last change, or no byte behind it has moved.
+            // In the first case, no byte follows the last change. In the second case, the sizes are
+            // equal, so no byte after the last change has moved.
             end if end == is.0 => end,
             end if was == is => end.max(before.end),
             _ => return None,

@@ -70,7 +70,7 @@ pub(super) fn add(writing: &mut Writing<'_>, settled: BatchOutcome) -> Result<()
 }
 
 /// Merges all segments into one and counts boilerplate. If there is at most one segment and no dead
-/// content, only counts boilerplate, and only if the counts are out of date.
+/// content, nothing is merged. Then boilerplate is counted only if the counts are out of date.
 pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
     let segments = segments_before(writing);
     let uncounted = writing.counters.uncounted;

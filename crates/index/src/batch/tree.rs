@@ -15,7 +15,7 @@ use crate::rows::Entry;
 use crate::snapshot::paths::{ROOT, names, path_of};
 use crate::store::ReadableTable;
 
-/// The maximum number of files below a renamed directory whose departures are recorded. A large
+/// The departures of at most this many files below a renamed directory are recorded. A large
 /// directory must not displace all other departures from the log.
 const RENAMED_BELOW: usize = 4096;
 
@@ -28,7 +28,8 @@ impl Batch<'_, '_> {
         self.make_dirs(path).map(drop)
     }
 
-    /// Puts an entry that is neither a file nor a directory at `path`, for example a symbolic link.
+    /// Puts an entry at `path`, for example a symbolic link. The entry is neither a file nor a
+    /// directory.
     pub(super) fn set_other(&mut self, path: &Path, entry: &Entry) -> Result<(), Refusal> {
         let (dir, name) = self.make_spot(path)?;
         if let Some(old) = self.entry(dir, &name)? {
@@ -96,8 +97,8 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// Records the departures of files below a renamed directory. Unlike the departure of the
-    /// directory, each has the content of its file.
+    /// Records the departures of files below a renamed directory. Each of these departures has the
+    /// content of its file, unlike the departure of the directory.
     fn note_renamed_below(&mut self, dir: DirId, from: &Path, to: &Path) -> Result<(), Fault> {
         let mut waiting = vec![(dir, from.to_owned(), to.to_owned())];
         let mut left = RENAMED_BELOW;

@@ -36,8 +36,7 @@ impl<'a> Writer<'a> {
         self.held = held % u64::BITS;
         if held >= u64::BITS {
             self.out.extend_from_slice(&self.pending.to_le_bytes());
-            // These bits did not fit into the word. There are no such bits if the field filled the
-            // word exactly.
+            // These are the bits that did not fit into the word, if any.
             self.pending = value.checked_shr(width - self.held).unwrap_or(0);
         }
     }

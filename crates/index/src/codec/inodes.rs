@@ -1,7 +1,7 @@
 //! The rows of the table `inodes`. A row maps neighbouring inode numbers to their files.
 //!
 //! ```text
-//! ( │ number & 31 u8 │ file id - previous file id, zigzag │ )*   ascending; 0 is before the first
+//! ( │ number & 31 u8 │ file id - previous file id (at first 0), zigzag │ )*   ascending
 //! ```
 //! File systems assign consecutive inode numbers. So files that were written together are mostly in
 //! one row, because a row covers 32 numbers. These files also have neighbouring ids, so each file
@@ -22,7 +22,7 @@ pub(crate) const fn row_of(fs: FsNumber, ino: u64) -> (u16, u64) {
     (fs.0, ino / SPAN)
 }
 
-/// Returns the first inode number behind the range of a row.
+/// Returns the first inode number after the range of a row.
 pub(crate) const fn behind((_, row): (u16, u64)) -> u64 {
     row.saturating_add(1).saturating_mul(SPAN)
 }
@@ -45,7 +45,7 @@ fn each(row: &[u8], mut found: impl FnMut(u64, FileId)) -> Result<(), Malformed>
     Ok(())
 }
 
-/// Returns the file with an inode number from the row that covers this number.
+/// Returns the file that has this inode number. `row` must be the row that covers the number.
 pub(crate) fn file(row: &[u8], ino: u64) -> Result<Option<FileId>, Malformed> {
     let mut file = None;
     each(row, |low, of| {

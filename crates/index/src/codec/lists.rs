@@ -13,25 +13,24 @@
 //! differences. But in a signature of level `k`, each fingerprint of 32 bits begins with `k - 3`
 //! zero bits. These bits are not stored. Instead, the part states the width of its fields.
 //!
-//! A part has at most [`PART`] bytes. With its key and redb's offsets, such a part fills a page of
-//! 4096 bytes. So a list of gigabytes is read and written page by page.
+//! A part has at most [`PART`] bytes. With its key and redb's offsets, a part of this size fills a
+//! page of 4096 bytes. So a list of gigabytes is read and written page by page.
 
 use resemble_core::{ChunkHash, ChunkList, ChunkRun, Fingerprint, Repeats, Signature};
 
 use super::varint::{Reader, put};
 use super::{Malformed, bits};
 
-/// The maximum number of bytes of a part. A leaf page of 4096 bytes has a header of 4 bytes. The
-/// only pair of the page takes 8 bytes for the key and 4 for the offset. The rest is a small
-/// reserve.
+/// The maximum number of bytes of a part. Of the 4096 bytes of a leaf page, the header takes 4. The
+/// page has one row, whose key takes 8 bytes and whose offset takes 4. The rest is a small reserve.
 pub(crate) const PART: usize = 4072;
 
 /// The maximum number of bytes of a run: a hash and two varints of at most 10 bytes.
 const RUN_MAX: usize = 16 + 2 * 10;
 
 /// Returns whether a part of a chunk list or signature is too short to be followed by another part.
-/// The encoders fill every part except the last to more than half. The shortest such part takes
-/// half a page: a signature part with the maximum number of one-bit fields.
+/// The encoders fill every part except the last to more than half. Even the shortest of these parts
+/// takes half a page: a signature part with the maximum number of one-bit fields.
 pub(crate) const fn is_last(part: &[u8]) -> bool {
     part.len() + RUN_MAX <= PART / 2
 }

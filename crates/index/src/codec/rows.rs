@@ -28,7 +28,7 @@ use crate::rows::{
     SkippedPart, SpecialKind, Timestamp,
 };
 
-/// The number that one index has given to a file system.
+/// The number of a file system in this index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FsNumber(pub(crate) u16);
 
@@ -56,7 +56,7 @@ pub(crate) struct StoredContent {
     pub(crate) kind: ContentKind,
     pub(crate) level: u8,
     pub(crate) chunk_runs: u64,
-    /// The number of chunks. A repeated chunk counts each time.
+    /// The number of chunks. A repeated chunk is counted each time.
     pub(crate) chunks: u64,
     pub(crate) fingerprints: u32,
     pub(crate) files: u32,

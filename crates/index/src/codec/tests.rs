@@ -1,4 +1,4 @@
-//! Tests with randomly changed rows. If a row can be decoded, its value is the same after it is
+//! Tests with randomly changed rows. If a row can be decoded, its value does not change when it is
 //! encoded and decoded again. Parts of lists and rows of `inodes` are only decoded.
 
 use resemble_core::date::{DateSource, DocumentDate};
@@ -22,7 +22,7 @@ use crate::rows::{
 
 const ROUNDS: u64 = 10_000;
 
-/// Checks each changed sample. If the sample can be decoded, its value is the same after it is
+/// Checks each changed sample. If the sample can be decoded, its value does not change when it is
 /// encoded and decoded again.
 fn comes_back<T: PartialEq + std::fmt::Debug>(
     what: &str,

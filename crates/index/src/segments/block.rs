@@ -14,9 +14,9 @@
 //! key `i` is `h = (key - first) >> l`. It is written as a 1 at bit `h + i`. So each 1 is a key,
 //! and each 0 increments `h`. This is the classic quasi-succinct code (Elias 1974, Fano 1971;
 //! Vigna, "Quasi-succinct indices", WSDM 2013). For random keys, it takes at most half a bit per
-//! key more than the theoretical minimum. To search a delta code, all earlier keys must be decoded.
-//! A search in this code counts 0 bits word by word, and then compares the low parts of the few
-//! keys with that `h`.
+//! key more than the theoretical minimum. To search in a delta code, one must decode all earlier
+//! keys. A search in this code counts 0 bits word by word until it has the `h` of the wanted key.
+//! Then it compares the low parts of the few keys with that `h`.
 //!
 //! The region *gaps* has the list of each key without its first content. Each content of the list
 //! is a 1 bit and a gap. A 0 bit ends the list. A gap is the difference from the previous content,
@@ -41,10 +41,10 @@ pub(crate) const BLOCK: usize = 4072;
 
 const HEAD: usize = 11;
 const MOST: usize = u16::MAX as usize;
-/// The number of keys for each stored position of gaps.
+/// One position in the gaps is stored for this number of keys.
 const STRIDE: usize = 64;
 
-/// The number of gaps with each number of bits.
+/// Counts gaps by their number of bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gaps([u32; 33]);
 
@@ -69,7 +69,7 @@ impl Gaps {
     }
 }
 
-/// Returns the number of bits of an encoded gap, including the one bit before it.
+/// Returns the number of bits of an encoded gap, including the 1 bit before it.
 const fn gap_bits(gap: u32, shift: u32) -> usize {
     let coded = (gap as u64 >> shift) + 1;
     (2 + 2 * coded.ilog2() + shift) as usize
@@ -194,8 +194,8 @@ impl Builder {
         self.gaps.iter().for_each(|&gap| widths.add(gap));
         let (best, _) = widths.best_shift();
         let needed: usize = self.gaps.iter().map(|&gap| gap_bits(gap, best)).sum();
-        // The block was filled on the assumption that `self.shift` is used. If the best shift of
-        // this block needed more bits, the block could be too large. Then `self.shift` is used.
+        // The block was filled on the assumption that `self.shift` is used. With `best`, which is
+        // an estimate, the block could need more bits and be too large. Then `self.shift` is used.
         let shift = if needed + self.heads.len() <= self.gap_bits {
             best
         } else {
@@ -478,7 +478,7 @@ fn above(content: u32, gap: u32) -> Result<u32, Malformed> {
     next.ok_or(Malformed("postings"))
 }
 
-/// Returns the position of the one bit that has exactly `before` one bits below it.
+/// Returns the position of the 1 bit that has exactly `before` 1 bits below it.
 fn nth_one(mut word: u64, before: usize) -> u32 {
     for _ in 0..before {
         word &= word - 1;

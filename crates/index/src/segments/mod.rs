@@ -1,5 +1,5 @@
-//! Stores posting lists. For each of millions of keys, such a list has the live contents that have
-//! the key.
+//! Stores posting lists. There is a list for each of millions of keys. It has the live contents
+//! that have the key.
 //!
 //! A posting is a pair (key, content id). Postings arrive in batches, in no order. If each posting
 //! were a row of a B-tree, it would take 12 bytes in half-full pages, and a million insertions

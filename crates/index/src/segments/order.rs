@@ -8,8 +8,8 @@
 //! 1. **The order is computed from some of the lists.** A content is inserted behind another
 //!    content of the same list. If no content of that list is in the order yet, the content is
 //!    appended. A sample of lists with one posting in 32 is enough, because near-copies have dozens
-//!    of keys in common. At the end are the contents that share no list of the sample with others,
-//!    by id.
+//!    of keys in common. Contents that share no list of the sample with others are at the end, by
+//!    id.
 //! 2. **Ranks are used only inside blocks.** The readers and writers of blocks take and return ids.
 
 use super::block::{Gaps, Posting};

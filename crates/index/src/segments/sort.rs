@@ -1,12 +1,12 @@
 //! Sorts postings by their keys. The postings are already in the order of their contents.
 //!
-//! New contents get ascending ids, and segments are in the order of their ids. So only a sort by
-//! key is needed for the postings of a batch, or of several segments one after another. Postings
-//! with equal keys must keep their order. Keys are bits of hashes, so they can be sorted by a few
-//! digits, the lowest digit first (Knuth, TAOCP vol. 3, section 5.2.5). This needs no comparison
-//! and no unpredictable branch. The digits are the highest bits of the keys. Their number is the
-//! number of bits of the count of postings, plus a few more. After this sort, one key in some
-//! dozens is out of place, and is moved past its neighbour (section 5.2.1).
+//! New contents get ascending ids, and segments are in the order of their ids. So the postings of a
+//! batch, or of several segments one after another, need only a sort by key. Postings with equal
+//! keys must keep their order. Keys are bits of hashes, so they can be sorted by a few digits, the
+//! lowest digit first (Knuth, TAOCP vol. 3, section 5.2.5). This needs no comparison and no
+//! unpredictable branch. The digits are the highest bits of the keys. The sort uses as many of
+//! these bits as the count of postings has, and a few more. After this sort, one key in some dozens
+//! is out of place, and is moved past its neighbour (section 5.2.1).
 use std::ops::Range;
 
 use super::block::Posting;
@@ -18,8 +18,8 @@ const FEW: usize = 512;
 /// separate place in memory. A wider digit would scatter these writes.
 const DIGIT: u32 = 11;
 
-/// The number of additional sorted bits, above the bits of the count of postings. With these
-/// additional bits, nearly all keys differ.
+/// A key is sorted by as many bits as the count of postings has, and by this number of further
+/// bits. With these further bits, nearly all keys differ.
 const BESIDES: u32 = 3;
 
 /// Sorts postings by their keys. Postings with equal keys keep their order. `spare` is overwritten.

@@ -228,8 +228,8 @@ impl<'a> Numbered<'a> {
         }
     }
 
-    /// Replaces the content of `postings` by the next postings, some thousands at a time. No list
-    /// is cut. Leaves `postings` empty at the end.
+    /// Replaces all of `postings` by the next postings, some thousands at a time. No list is cut.
+    /// Leaves `postings` empty at the end.
     fn fill(&mut self, postings: &mut Vec<Posting>) -> Result<(), Fault> {
         /// The number of postings that are processed together. If they were processed one by one,
         /// each look-up of a rank would wait for the memory.

@@ -39,9 +39,9 @@ impl Snapshot {
         Ok(DepartureLog { rows, of_name })
     }
 
-    /// Returns whether the caller may see the departure of this path. In a restricted snapshot, the
-    /// caller must be able to list the folder of the path now. The new names of renames are not
-    /// checked here.
+    /// Returns whether the caller is allowed to see the departure of this path. In a restricted
+    /// snapshot, the caller must be able to list the folder of the path now. The new names of
+    /// renames are not checked here.
     pub fn shows_departure(&self, path: &Path) -> Result<bool, ReadError> {
         let Some(eyes) = &self.eyes else {
             return Ok(true);
@@ -68,15 +68,16 @@ impl DepartureLog {
             .collect()
     }
 
-    /// Returns whether this file has its path by the rename of another name in the log.
+    /// Returns whether a rename in the log gave this file its path.
     pub fn is_renamed_to(&self, path: &Path, file: FileId) -> bool {
         let renamed = self.rows.iter().filter_map(|row| row.departed.to.as_ref());
         let mut renamed = renamed.filter(|to| to.file == file);
         renamed.any(|to| to.path == path)
     }
 
-    /// Checks the name itself, and each directory above it. Returns the first and the last
-    /// departure of each that removed the path. They are indices in `rows`, from `from` on.
+    /// Checks the name itself, and each directory above it. For each of these, returns the first
+    /// and the last departure that removed the path. Departures are given by their indices in
+    /// `rows`. Departures before index `from` are ignored.
     fn leading(&self, path: &Path, from: usize) -> impl Iterator<Item = (usize, usize)> {
         let leads = |number: &usize| self.rows[*number].leads(path).is_some();
         path.ancestors().filter_map(move |name| {

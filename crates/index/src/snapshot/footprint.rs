@@ -22,7 +22,8 @@ impl Snapshot {
     /// Returns the footprint of the question. Returns `None` if the reads of the question were not
     /// recorded, or if the footprint would be too large.
     ///
-    /// The footprint of a file has its content and its names, but not its [`crate::FileStat`].
+    /// If the question reads a file, the footprint has the content and the names of the file, but
+    /// not its [`crate::FileStat`].
     pub fn footprint(&self) -> Option<Footprint> {
         let noted = self.noted.as_ref()?.lock();
         noted.footprint(&self.inner.commits, self.generation())

@@ -1,10 +1,10 @@
 //! Queries of gaps. A gap is a directory that could not be listed, a name that was left out, or a
 //! name whose type is not known.
 //!
-//! A caller who can list a directory is allowed to know that an answer lacks a name in it. Other
-//! callers must not even know that the name exists. So a restricted snapshot shows only the gaps in
-//! directories that the caller can list now. If a directory could not be listed, the snapshot shows
-//! this only if the caller can list its parent.
+//! A caller who can list a directory is allowed to know that an answer lacks a name in that
+//! directory. Other callers must not even know that the name exists. So a restricted snapshot shows
+//! only the gaps in directories that the caller can list now. If a directory could not be listed,
+//! the snapshot shows this only if the caller can list its parent.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -42,8 +42,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns an inode number that is larger than those of all files of this file system. For
-    /// unrestricted snapshots only.
+    /// Returns an inode number that is larger than those of all files of this file system. Must be
+    /// called only on an unrestricted snapshot.
     pub fn free_inode(&self, fs: &FsId) -> Result<u64, ReadError> {
         self.note_outside();
         self.ask(|inner| {
@@ -159,8 +159,9 @@ impl Snapshot {
         })
     }
 
-    /// Returns the containers that have a content as a part, ascending. Each is returned with the
-    /// part's index in its list. Every container is the content of a file.
+    /// Returns the containers that have a content as a part, ascending. With each container,
+    /// returns the index of the part in the container's list. Every container is the content of a
+    /// file.
     pub fn part_of(&self, content: ContentId) -> Result<Vec<(ContentId, u32)>, ReadError> {
         self.note_content(content);
         let mut places = self.ask(|inner| inner.part_of(content))?;
@@ -251,8 +252,8 @@ impl Snapshot {
     }
 
     /// Returns whether a key is boilerplate, that is, whether the number of live contents that have
-    /// it is above the limit. The answer is exact with one exception. The postings of a batch of
-    /// more than 200,000 are not counted before the next small batch or
+    /// it is above the limit. The answer is exact with one exception. If a batch has more than
+    /// 200,000 postings, they are counted only in the next small batch or in
     /// [`crate::Index::finish_bulk`].
     pub fn is_boilerplate(&self, kind: PostingKind, key: u64) -> Result<bool, ReadError> {
         let is = self.inner.sets.boilerplate.of(kind).contains_key(&key);

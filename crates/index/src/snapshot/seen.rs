@@ -3,9 +3,9 @@
 //!
 //! 1. **A name exists if the caller can open its file.** The file must still be the one that was
 //!    indexed: its inode, size and times must be equal. No program can set the time of the last
-//!    status change. So a caller cannot replace a file by an own file to see the content of the
-//!    replaced file. A caller also does not see the former content of a file that was rewritten
-//!    before the caller got access.
+//!    status change. So a caller cannot see the content of a file by putting another file in its
+//!    place. A caller also does not see the former content of a file that was rewritten before the
+//!    caller got access.
 //! 2. **A file exists if one of its names exists. A content exists if one of its files exists**, or
 //!    if it is a part of a file that exists. Postings, counts and boilerplate are computed from the
 //!    contents that exist. Data about all contents together are not shown ([`Snapshot::totals`],
@@ -33,8 +33,8 @@ use crate::segments::read::Lists;
 /// The number of files or contents that are checked together for access.
 const BATCH: usize = 1024;
 
-/// The maximum number of kept check results for files, and the same number for contents. If files
-/// or contents have more results, all results of that kind are dropped.
+/// The maximum number of check results that are kept for files. The same maximum applies to
+/// contents. If either kind has more results, all results of that kind are dropped.
 const MOST: usize = 4 << 20;
 
 /// The files that a caller can open, according to the access checks so far.
@@ -49,7 +49,7 @@ struct Known {
     /// The visible names of each file.
     files: HashMap<FileId, Arc<[PathBuf]>>,
     contents: HashMap<ContentId, bool>,
-    /// The number of visible contents that have a key, for each key. The flag is true for chunks.
+    /// For each key, the number of visible contents that have the key. The flag is true for chunks.
     counts: HashMap<(bool, u64), u32>,
 }
 

@@ -1,5 +1,5 @@
-//! Tests that a large content that changed a little takes over the data of the former content of
-//! its file.
+//! Tests that a large content takes over the data of the former content of its file, if only little
+//! has changed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -108,7 +108,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     /// The index is given only the edits of a changed content. If it still knows the heir of a
-    /// former content, the two are equal outside the range that it reports.
+    /// former content, it reports a range. Outside this range, the heir and the former content are
+    /// equal.
     #[test]
     fn edits_make_the_content_that_they_are_of(seed: u64, chunks in 1usize..4000) {
         let index = memory();

@@ -85,7 +85,8 @@ fn a_held_snapshot_stays_as_it_was() {
     assert_eq!(crate::made::sound(&index).totals().unwrap().contents, 1);
 }
 
-/// If several threads change a record depending on the old value, no change is lost.
+/// If several threads change a record, and each new value depends on the old one, no change is
+/// lost.
 #[test]
 fn records_change_by_what_they_are() {
     let index = Index::in_memory(&Params::default()).unwrap();

@@ -14,8 +14,8 @@ fn file(path: &str, number: u64) -> Change {
     read(path, number, digest(number, &[number as u32], &[number]))
 }
 
-/// Returns a departure in the same form as [`departed`]. It has the content of the file with this
-/// number (`None` for 0), and the new name of the file. The name is empty if the file vanished.
+/// Returns a departure in the same form as [`departed`]: the content with this number (`None` for
+/// 0), and the new name of the file. The name is empty if the file vanished.
 #[allow(clippy::unnecessary_wraps)] // it is compared with what may be unknown
 fn went(number: u64, to: &str) -> Option<(Option<ContentDigest>, PathBuf)> {
     let content = (number > 0).then(|| digest(number, &[], &[]).content);

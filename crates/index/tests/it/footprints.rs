@@ -10,8 +10,8 @@ use resemble_index::{
 
 use crate::made::{digest, read, stat};
 
-/// Returns the footprint of a question like that of a listing. The question reads a file, the
-/// contents that have one of these keys, and the names of the files of these contents.
+/// Asks a question that reads the same as a listing, and returns its footprint. The question reads
+/// a file, the contents that have one of these keys, and the names of the files of these contents.
 fn footprint(index: &Index, path: &str, keys: &[u64]) -> Footprint {
     let snapshot = index.snapshot().unwrap().noting();
     let row = snapshot.file_at(Path::new(path)).unwrap().unwrap();
@@ -53,8 +53,8 @@ fn index(limit: u32) -> Index {
     index
 }
 
-/// Some changes are elsewhere, and some concern what the question read. Those elsewhere do not
-/// touch the footprint, and all others do.
+/// A change of something that the question read touches the footprint. A change of anything else
+/// does not.
 #[test]
 fn a_commit_touches_what_it_changes_and_nothing_else() {
     let known = |index: &Index, path: &str| {
@@ -159,8 +159,8 @@ fn a_commit_touches_what_it_changes_and_nothing_else() {
     }
 }
 
-/// A boilerplate key nominates no pair, so it does not matter which contents have it. It touches an
-/// answer only when it becomes boilerplate, or ceases to be boilerplate.
+/// A boilerplate key nominates no pair, so it does not matter which contents have the key. Such a
+/// key touches an answer only when it becomes boilerplate, or ceases to be boilerplate.
 #[test]
 fn one_more_of_what_is_boilerplate_touches_nothing() {
     let index = index(2);

@@ -42,8 +42,9 @@ fn link(index: &Index, path: &str, ino: u64) -> Change {
 
 const RULE: Gap = Gap::LeftOut(LeftOutRule::Exclude);
 
-/// Returns the gap counts of each directory at and below `base`. The three counts are names that
-/// failed, names that a pattern leaves out, and files that are left out because of their size.
+/// Returns the gap counts of each directory at and below `base`. There are three counts: of names
+/// that failed, of names that a pattern leaves out, and of files that are left out because of their
+/// size.
 fn counts(snapshot: &Snapshot, base: &str) -> Vec<(String, [u64; 3])> {
     let row = |DirGaps { dir, counts }: DirGaps| {
         let [exclude, _, size, _] = counts.left_out;

@@ -1,5 +1,5 @@
-//! Tests that the index has the last durable commit after the process was killed, and that it opens
-//! at once.
+//! Tests that the index has the last durable commit after the process was killed, and that the
+//! index opens at once.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,8 +12,8 @@ use resemble_index::Change;
 use crate::made::{digest, open, read, sound};
 
 const FOLDER: &str = "RESEMBLE_INDEX_TEST_FOLDER";
-/// The environment variable with the number of batches for each durable batch. The other batches
-/// are applied with `apply_for_now`.
+/// The environment variable that sets how often a batch is durable. With the value `n`, one batch
+/// in `n` is durable, and the others are applied with `apply_for_now`.
 const DURABLE: &str = "RESEMBLE_INDEX_TEST_DURABLE";
 
 /// Makes batch `n`, which has three files. Either all three must be in the index, or none.

@@ -1,5 +1,5 @@
 //! Tests that the last commit of a file can still be read if the file cannot be written. The disk
-//! is full or the file system is read-only, and there is no cache.
+//! is full, or the file system is read-only. There is no cache.
 
 use std::fs;
 use std::path::Path;

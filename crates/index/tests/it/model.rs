@@ -169,7 +169,7 @@ impl Pair {
         let mut changes = Vec::new();
         let mut gone = Vec::new();
         let mut expected = Vec::new();
-        // A caller can only name the ids of files that existed before the batch.
+        // A caller can name only the ids of files that existed before the batch.
         let inodes = self.model.inodes.clone();
         let ids: BTreeMap<usize, FileId> =
             self.model.files.iter().map(|(&k, f)| (k, f.id)).collect();

@@ -225,8 +225,8 @@ fn closing_leaves_a_file_alone_that_was_not_written_to() {
     assert!(length() < before / 2, "{before} → {}", length());
 }
 
-/// Compacting a large file takes seconds. So closing does not do it, and it is done later while the
-/// index is open and idle.
+/// Compacting a large file takes seconds. So the file is not compacted when the index is closed,
+/// but later, while the index is open and idle.
 #[test]
 fn closing_leaves_a_large_file_as_it_is_and_the_next_idle_time_compacts_it() {
     let at = folder();
@@ -312,8 +312,8 @@ fn ask_everything(index: &Index) {
     }
 }
 
-/// Opens a damaged file and uses it. Nothing may panic. Whether answers are right is tested in
-/// `rot`.
+/// Opens a damaged file and uses it. This must not panic. Module `rot` tests whether answers are
+/// right.
 fn survive(at: &Folder, bytes: &[u8]) {
     fs::write(&at.path, bytes).unwrap();
     let (index, _aside) = open_any(&at.path, &Params::default());

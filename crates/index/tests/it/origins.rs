@@ -57,8 +57,8 @@ fn the_first_name_stays_whoever_has_the_content_later() {
     );
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     assert_eq!(known(&index, 2), at(20, "/r/x"));
-    // One file with the content is renamed and then edited, and the other file vanishes. A copy
-    // still has the content, so the origin stays.
+    // `/r/a` is renamed and then edited, and `/r/b` vanishes. `/r/d/copy` still has the content, so
+    // the origin stays.
     apply(&index, 30, vec![rename("/r/a", "/r/d/a")]);
     assert_eq!(known(&index, 1), at(10, "/r/a"));
     let vanished = Change::Vanished("/r/b".into());
@@ -80,7 +80,7 @@ fn a_folder_takes_the_name_along_or_away() {
     apply(&index, 20, vec![file("/r/a", 3, 1), file("/r/b", 4, 2)]);
     apply(&index, 30, vec![rename("/r/d", "/r/f")]);
     assert_eq!(known(&index, 1), at(10, "/r/f/a"));
-    // One folder has vanished, and the other folder was forgotten on purpose.
+    // `/r/f` has vanished, and `/r/e` was removed on purpose.
     apply(&index, 40, vec![Change::Vanished("/r/f".into())]);
     apply(&index, 40, vec![Change::Remove("/r/e".into())]);
     assert_eq!((known(&index, 1), known(&index, 2)), (None, None));
@@ -89,7 +89,7 @@ fn a_folder_takes_the_name_along_or_away() {
     assert_eq!(known(&index, 1), None);
 }
 
-/// If folders exchange their names, each file in them is seen as a link.
+/// If folders exchange their names, the index gets a link to the new name of each file in them.
 #[test]
 fn files_that_change_places_take_it_along() {
     let names = ["/r/a/f", "/r/b/f", "/r/c/f"];
@@ -109,7 +109,7 @@ fn files_that_change_places_take_it_along() {
         };
         let cycle = moved(["/r/b/f", "/r/c/f", "/r/a/f"], None);
         assert_eq!(cycle, names.map(|name| at(10, name)), "{order:?}");
-        // The folder of the first file vanishes, so the origin changes to the new name of that
+        // The folder `/r/a` vanishes, so the origin of its file changes to the new name of that
         // file.
         let chain = moved(["/r/b/f", "/r/c/f", "/r/d/f"], Some("/r/a"));
         let first = ["/r/b/f", "/r/b/f", "/r/c/f"];
@@ -117,8 +117,8 @@ fn files_that_change_places_take_it_along() {
     }
 }
 
-/// One file moves into a new folder that has the file's old name. Another file takes the name of
-/// the folder that it was in.
+/// `/r/a` moves to `/r/a/a`, so a folder now has its old name. `/r/d/e` moves to `/r/d`, so it
+/// takes the name of its former folder.
 #[test]
 fn a_file_that_moves_below_its_own_name_stays() {
     let index = memory();
@@ -209,7 +209,7 @@ impl AccessCheck for Looker {
 }
 
 /// A restricted caller never gets an origin. Otherwise the answer would depend on files that the
-/// caller may not see.
+/// caller is not allowed to see.
 #[test]
 fn a_caller_learns_nothing_not_even_by_silence() {
     let alone = memory();

@@ -53,8 +53,8 @@ fn a_list_may_span_blocks_and_segments() {
                 .is_boilerplate(PostingKind::Fingerprint, 500)
                 .unwrap()
         );
-        // A list that is longer than `most` is not returned. Its length is known because the key is
-        // boilerplate, or is found only when the list is read.
+        // A list that is longer than `most` is not returned. If the key is boilerplate, the length
+        // is known. Otherwise, it is found when the list is read.
         for most in [5, 1999] {
             snapshot
                 .postings_up_to(PostingKind::Fingerprint, &[500], most, &mut |_, _| panic!())
@@ -356,7 +356,7 @@ fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
 }
 
 /// A large text has more postings than fingerprints in its signature. Data also have postings of
-/// their words. If such a content is deleted, none of its postings may be counted any longer.
+/// their words. If such a content is deleted, none of its postings is counted any longer.
 #[test]
 fn what_goes_is_counted_no_more_however_dense_its_postings_are() {
     let options = Options {

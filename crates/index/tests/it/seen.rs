@@ -218,8 +218,8 @@ fn what_is_known_of_all_together_is_not_told() {
     assert_eq!(kept, [false].into());
 }
 
-/// In one case another file is now at the indexed path. In the other case the caller may see only
-/// another path of the file.
+/// A name is not seen if another file is at the path now, or if the caller is allowed to see the
+/// file only at another path.
 #[test]
 fn a_name_that_leads_elsewhere_is_not_seen() {
     let names = vec![(PathBuf::from("/r/a.x"), 1, 1)];

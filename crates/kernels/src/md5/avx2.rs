@@ -32,7 +32,7 @@ pub(super) fn is_available() -> bool {
 
 pub(super) fn md5_many(messages: &[&[u8]], out: &mut Vec<Md5Digest>) {
     match messages.len() {
-        // So few messages are faster one by one.
+        // It is faster to hash this small number of messages one by one.
         0..=2 => portable::md5_many(messages, out),
         3..=8 => lanes::md5_many(messages, out, compress::<1, 8>),
         _ => lanes::md5_many(messages, out, compress::<2, 16>),

@@ -31,7 +31,7 @@ pub(super) fn is_available() -> bool {
 
 pub(super) fn md5_many(messages: &[&[u8]], out: &mut Vec<Md5Digest>) {
     match messages.len() {
-        // So few messages are faster one by one.
+        // It is faster to hash this small number of messages one by one.
         0..=3 => portable::md5_many(messages, out),
         4..=16 => lanes::md5_many(messages, out, compress::<1, 16>),
         17..=32 => lanes::md5_many(messages, out, compress::<2, 32>),

@@ -74,7 +74,7 @@ pub(super) const SINES: [u32; 64] = [
     0xeb86_d391,
 ];
 
-/// Returns the word of the block that step `i` uses.
+/// Returns the index of the word of the block that step number `i` uses.
 #[inline]
 pub(super) const fn word(i: usize) -> usize {
     match i / 16 {

@@ -1,13 +1,13 @@
 //! Distributes messages to lanes.
 //!
 //! A message consists of a *body* and a *tail*. The body is the message's whole blocks, read in
-//! place. The tail is its last bytes and the padding of RFC 1321, sections 3.1 and 3.2, together
-//! one or two blocks. First all bodies are hashed, then all tails:
+//! place. The tail is the last bytes of the message and the padding of RFC 1321, sections 3.1 and
+//! 3.2. It has one or two blocks. First all bodies are hashed, then all tails:
 //!
 //! 1. *Bodies* have any length. All lanes advance by the same number of blocks: the number that the
-//!    lane with the fewest blocks has left. Then each finished lane takes the next body. The
-//!    longest come first, so bodies in progress together have nearly equal lengths and end
-//!    together. This saves stops, and only short bodies are left when the queue is empty.
+//!    lane with the fewest blocks has left. Then each finished lane takes the next body. Longer
+//!    bodies are hashed first, so bodies in progress together have nearly equal lengths and end
+//!    together. This saves stops. When the queue is empty, only short bodies are left.
 //! 2. *Tails* have only two lengths, and need no scheduling. Only tails are copied.
 
 use smallvec::{SmallVec, smallvec};
@@ -32,8 +32,8 @@ pub(super) fn md5_many<const LANES: usize>(
 ) {
     let first = out.len();
     out.resize(first + messages.len(), to_hash(INITIAL));
-    // The words of each message. At first they are the initial words, then the words after the
-    // message's body, and at last its digest.
+    // The state of each message. At first it is the initial words, then the words after the
+    // message's body, and at last the digest.
     let hashes = &mut out[first..];
     bodies(messages, hashes, &compress);
     tails(messages, hashes, &compress);
@@ -126,8 +126,8 @@ fn tails<const LANES: usize>(
     }
 }
 
-/// The last bytes of a message, then a one bit, zeros, and the length in bits. Earlier bytes of the
-/// message come first, so that 64 bytes are copied from every message that has at least 64 bytes.
+/// The last bytes of a message, then a 1 bit, zeros, and the length in bits. The block in front has
+/// earlier bytes of the message. So if a message has 64 bytes or more, exactly 64 are copied.
 #[derive(Clone, Copy)]
 struct Tail([u8; 3 * BLOCK]);
 
@@ -152,8 +152,8 @@ impl Tail {
     }
 }
 
-/// The maximum number of messages that are sorted without an allocation, because threads contend
-/// for the allocator.
+/// The maximum number of messages that are sorted without an allocation. Threads that allocate
+/// would wait for each other.
 const FEW: usize = 256;
 
 /// Returns the messages that have a body. Messages with the longest bodies come first.

@@ -1,4 +1,4 @@
-//! One message after the other, by the crate `md-5`.
+//! Hashes one message after the other with the crate `md-5`.
 
 use md5::{Digest, Md5};
 

@@ -1,4 +1,4 @@
-//! Compares every platform with hashing one message at a time.
+//! Compares the digests of every platform with the digests of messages that are hashed one by one.
 
 use std::fmt::Write as _;
 

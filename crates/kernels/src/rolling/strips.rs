@@ -4,7 +4,7 @@ use super::table::{ENTERING, LEAVING, MULTIPLIER};
 use super::{BLOCK, CARRY, Criteria, WINDOW};
 
 /// The number of strips at a time. Two to four strips are twice as fast as one. More strips do not
-/// fit the registers.
+/// fit into the registers.
 const LANES: usize = 3;
 
 /// The number of steps of all lanes between two bounds checks of their slices.
@@ -15,14 +15,14 @@ pub(super) fn hashes(bytes: &[u8], hashes: &mut [u64]) {
     let hashes = &mut hashes[..bytes.len() - CARRY];
     let strip = hashes.len() / LANES / STEPS * STEPS;
     let mut done = 0;
-    // Each strip first needs the hash of the 63 bytes before it. With shorter strips, this takes
-    // more time than side by side saves.
+    // Each strip first needs the hash of the 63 bytes before it. If strips are shorter than this,
+    // the extra hashes take more time than working on several strips at a time saves.
     if strip >= 2 * WINDOW {
         done = strip * LANES;
         strips(&bytes[..done + CARRY], &mut hashes[..done], strip);
     }
-    // The rest of the windows, or all of them, are one strip. It continues from the last window, or
-    // begins with the first 63 bytes.
+    // The remaining windows are one strip. If there were strips before, it continues from their
+    // last window. Otherwise, it begins with the first 63 bytes.
     let (mut hash, mut leaving) = match done.checked_sub(1) {
         Some(last) => (hashes[last], LEAVING[usize::from(bytes[last])]),
         None => (

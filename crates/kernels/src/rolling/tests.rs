@@ -234,8 +234,8 @@ fn every_length_around_the_edges_of_windows_blocks_strips_and_segments() {
         let mut scanner = Scanner::with(7, 3, platform);
         for edge in edges {
             for len in edge.saturating_sub(3)..edge + 4 {
-                // The bytes are at the end of an allocation of their own, so no byte after them may
-                // be read.
+                // The bytes are at the end of an allocation of their own, so reading a byte after
+                // them would be an error.
                 let bytes = all[..len].to_vec();
                 scanner.reset();
                 let hits = scanned(&mut scanner, std::iter::once(&bytes[..]));
@@ -272,8 +272,8 @@ fn a_matcher_finds_the_first_and_the_last_of_what_a_scan_finds() {
         for divisor in [1, 2, 7, 40, 270, 2000, 1 << 31, u32::MAX] {
             let matcher = Matcher::new(divisor, platform);
             for length in lengths {
-                // The bytes are at the end of an allocation of their own, so no byte after them may
-                // be read.
+                // The bytes are at the end of an allocation of their own, so reading a byte after
+                // them would be an error.
                 let bytes = all[..length].to_vec();
                 let hits = expected(&bytes, divisor, 63);
                 let mut cuts = hits

@@ -152,7 +152,7 @@ const fn place(window: usize) -> usize {
     window % 8 * 8 + window / 8
 }
 
-/// Moves the bit of each window from the place of its hash to its number.
+/// Moves the bit of each window from the place of the window's hash to the number of the window.
 const fn in_order(bits: u64) -> u64 {
     // Transposes 8 by 8 bits (Hacker's Delight, section 7-3).
     let swapped = (bits ^ bits >> 7) & 0x00aa_00aa_00aa_00aa;
@@ -163,7 +163,7 @@ const fn in_order(bits: u64) -> u64 {
     bits ^ swapped ^ swapped << 28
 }
 
-/// The number of blocks whose hashes are made step by step, side by side.
+/// The number of blocks that are hashed together, step by step.
 const GROUP: usize = 2;
 
 /// The number of blocks that share a table of powers: several groups.
@@ -441,7 +441,7 @@ fn first_main_vbmi<const GATHERS: bool>(bytes: &[u8], criteria: &Criteria) -> Op
         for (bits, hashes) in matches.iter_mut().zip(&group.hashes) {
             *bits &= test.matches(hashes);
         }
-        // One branch decides for all blocks, because each misprediction costs the time of a block.
+        // One branch tests all blocks, because each misprediction costs the time of a block.
         if matches.iter().fold(0, |all, bits| all | bits) == 0 {
             continue;
         }
@@ -469,7 +469,7 @@ fn gather(block: &[u8; BLOCK]) -> [__m512i; 8] {
     values
 }
 
-/// Like [`gather`], by permutations.
+/// Like [`gather`], but with permutations.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn permute(block: &[u8; BLOCK]) -> [__m512i; 8] {

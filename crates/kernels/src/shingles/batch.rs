@@ -77,8 +77,8 @@ impl WordBatch {
 
     /// Adds the words of many ASCII bytes. The first byte must be the beginning of a word, or a
     /// separator. Returns the number of bytes that were taken, and the number of letters in them.
-    /// At most 16 letters of each word count. The next byte is then again the beginning of a word,
-    /// or a separator.
+    /// At most 16 letters of each word are counted. The next byte is then again the beginning of a
+    /// word, or a separator.
     ///
     /// Stops at bytes that it would process slowly, and when the batch is full. On some processors
     /// this function takes no bytes.

@@ -1,4 +1,5 @@
-//! Compares words in batches with words one by one, on every platform.
+//! Compares words that are joined in batches with words that are joined one by one, on every
+//! platform.
 
 use proptest::prelude::*;
 
@@ -28,7 +29,7 @@ fn text(most_letters: usize, words: usize) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Returns the samples of words one by one, and updates the chain.
+/// Joins words one by one, returns the samples, and updates the chain.
 fn one_by_one(words: &[WordEnd], chain: &mut ShingleChain) -> Vec<u64> {
     let mut sampled = Vec::new();
     for word in words {
@@ -41,7 +42,7 @@ fn one_by_one(words: &[WordEnd], chain: &mut ShingleChain) -> Vec<u64> {
     sampled
 }
 
-/// Returns the words of an ASCII text, and the number of letters that count.
+/// Returns the words of an ASCII text, and their number of letters, of which a word has at most 16.
 fn words_of(bytes: &[u8]) -> (Vec<WordEnd>, u64) {
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let words = bytes.split(|byte| !is_letter(byte));

@@ -54,8 +54,8 @@ impl Vbmi {
     }
 
     /// Takes the words of the blocks at the start of `bytes`. Returns the number of bytes that were
-    /// taken, and the number of letters in them. At most 16 letters of each word count. Stops when
-    /// the batch is full. Also stops before a block that has non-ASCII characters, has only
+    /// taken, and the number of letters in them. At most 16 letters of each word are counted. Stops
+    /// when the batch is full. Also stops before a block that has non-ASCII characters, has only
     /// letters, or is incomplete.
     #[inline]
     pub(super) fn push_blocks(self, buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
@@ -164,7 +164,7 @@ fn push_blocks_vbmi(buffer: &mut WordBuffer, bytes: &[u8]) -> (usize, u64) {
     let (mut from, mut taken) = (0, 0);
     let mut all_letters = 0;
     // Long words are processed at the end, because a branch on them would be mispredicted. Each
-    // noted block has at least one word, so there is room for all of them.
+    // noted block has at least one word, so there is room for all noted blocks.
     let mut count = 0;
     while !buffer.is_full() {
         ahead.fill(&bytes[from + BLOCK * ahead.count..]);

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::text::tests::row;
 
-/// A sink that records its deliveries, and first fails a given number of times.
+/// A sink that records its deliveries. [`Self::fail`] makes its next deliveries fail.
 #[derive(Clone, Debug, Default)]
 struct Heard(Arc<Mutex<(Vec<Vec<AlertRow>>, usize)>>);
 

@@ -26,8 +26,8 @@ pub struct Hello {
     pub params: WireParams,
     /// The process id of the server.
     pub pid: u32,
-    /// The state folder of the server. A client that was started with a state folder compares the
-    /// two folders. So it knows whether this daemon is its own.
+    /// The state folder of the server. A client that was started with a state folder compares that
+    /// folder with this one. So the client knows whether the daemon is its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<PathText>,
 }
@@ -84,7 +84,7 @@ pub struct StepProgress {
     pub all_bytes: Option<u64>,
 }
 
-/// The fields that hold for the whole answer.
+/// The fields that apply to the whole answer.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
@@ -191,7 +191,7 @@ fn sum(ours: Option<u64>, theirs: Option<u64>) -> Option<u64> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Looked {
-    /// The number of regular files that took part. The hard links of a file count once.
+    /// The number of regular files that took part. A file with several hard links is counted once.
     pub files: u64,
     /// The bytes of these files.
     pub bytes: u64,
@@ -274,10 +274,10 @@ pub struct FindRow {
     /// The subject as the request named it.
     #[serde(flatten, with = "fields::file")]
     pub file: PathText,
-    /// The similar file. Of several hard links, this is the least path.
+    /// The similar file. If it has several hard links, this is the path that sorts first.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// The relation; `null` below every threshold (only with a low `min`).
+    /// The relation; `null` if the pair is below every threshold (only with a low `min`).
     #[serde(with = "relation_word")]
     pub relation: Option<Relation>,
     /// The unit of the shares.
@@ -338,11 +338,11 @@ impl FindRow {
     }
 }
 
-/// A pair of files with something in common; `a` has the lesser path.
+/// A pair of files with something in common; the path of `a` sorts first.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairRow {
-    /// The file with the lesser path.
+    /// The file whose path sorts first.
     #[serde(flatten, with = "fields::a")]
     pub a: PathText,
     /// The other file.
@@ -398,7 +398,7 @@ pub struct CoverRow {
     pub covered: bool,
 }
 
-/// A piece of a dump. All pieces joined are the dump. A piece is not a line: a line of the dump may
+/// A piece of a dump. The dump is all pieces, joined. A piece is not a line: a line of the dump may
 /// be longer than a line of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DumpRow {

@@ -446,7 +446,7 @@ fn a_header_says_what_roots_leave_out() {
     }
     assert_eq!(serde_json::from_str::<Header>(&text).unwrap(), header);
     assert!(!json(&Header::default()).contains("left_out"));
-    // Both headers are about the same places, so the names that these leave out are not counted
+    // Both headers are about the same places. So the names that are left out there are not counted
     // twice.
     let both = header.clone().and(header.clone());
     assert_eq!(both.left_out, header.left_out);

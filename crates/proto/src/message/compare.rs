@@ -24,7 +24,8 @@ pub struct CompareRequest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompareOptions {
-    /// The globs and the minimum size. `within` is empty: the two directories are the scope.
+    /// The globs and the minimum size. `within` is empty, because the two directories are the
+    /// scope.
     #[serde(flatten)]
     pub scope: Scope,
     /// The minimum ratio of the smaller to the larger size of partners with unequal content (sif,
@@ -36,8 +37,8 @@ pub struct CompareOptions {
     /// True if, among partners of equal score, the one with the same file name comes first (sif,
     /// section 6).
     pub names: bool,
-    /// The minimum of the larger containment of partners with unequal content. If the minimum is
-    /// absent, such partners must have a relation.
+    /// The minimum of the larger of the two containments of partners with unequal content. If the
+    /// minimum is absent, such partners must have a relation.
     pub min: Fraction,
     /// The minimum number of shared bytes of partners with unequal content. The default is 256
     /// bytes.
@@ -81,13 +82,13 @@ pub enum CompareClass {
     Moved,
     /// Alike, other path.
     MovedEdited,
-    /// A's file lies in B's.
+    /// The file of A lies in the file of B.
     Contained,
-    /// B's file lies in A's.
+    /// The file of B lies in the file of A.
     Contains,
-    /// B has nothing of it.
+    /// B has nothing of this file of A.
     OnlyA,
-    /// A has nothing of it.
+    /// A has nothing of this file of B.
     OnlyB,
 }
 
@@ -114,7 +115,7 @@ impl CompareClass {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompareRow {
-    /// Its class.
+    /// The class of the row.
     pub class: CompareClass,
     /// The file of A.
     #[serde(flatten, with = "fields::opt_a")]
@@ -182,9 +183,11 @@ pub struct ClassCounts {
     pub edited: u64,
     /// Alike, at another path.
     pub moved_edited: u64,
-    /// Files of A that lie in a file of B, and containers of such files that have no other row.
+    /// Files of A that lie in a file of B. Also containers of such files, if they have no other
+    /// row.
     pub contained: u64,
-    /// Files of B that lie in a file of A, and containers of such files that have no other row.
+    /// Files of B that lie in a file of A. Also containers of such files, if they have no other
+    /// row.
     pub contains: u64,
     /// Files of A without a partner.
     pub only_a: u64,
@@ -212,7 +215,7 @@ impl ClassCounts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompareSummary {
-    /// For each class, the number of files on the side that has more of them.
+    /// For each class, the number of files on the side that has more files of this class.
     #[serde(flatten)]
     pub classes: ClassCounts,
     /// Files of A by class; the sum of the numbers is `files_a`.
@@ -279,7 +282,7 @@ pub struct OtherSummary {
     pub only_b: u64,
 }
 
-/// An entry that is not a regular file, or could not be read, and differs between the sides.
+/// An entry that differs between the sides. It is not a regular file, or could not be read.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherRow {

@@ -12,9 +12,10 @@ pub struct CoveredRequest {
     /// The absolute path of the directory to be deleted.
     pub dir: PathText,
     /// The absolute paths of the directories that must contain an equal file for each file of
-    /// `dir`. Files inside `dir` do not count.
+    /// `dir`. Files inside `dir` are not used.
     pub by: Vec<PathText>,
-    /// True if an equal file in a catalogue also covers a file. Digests are compared to find it.
+    /// True if an equal file in a catalogue also covers a file. Such files are found by their
+    /// digests.
     #[serde(default)]
     pub by_digest: bool,
     /// The maximum memory to use for near copies, in bytes. If it is not enough, all files are
@@ -44,12 +45,12 @@ pub struct NearRow {
     /// The file.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// The near copy: the file that resembles it most.
+    /// The near copy: the file that most resembles the file at `path`.
     #[serde(flatten, with = "fields::by")]
     pub by: PathText,
-    /// The share of the file that is in the other file.
+    /// The share of the file that is in the near copy.
     pub a_in_b: Fraction,
-    /// The share of the other file that is in the file.
+    /// The share of the near copy that is in the file.
     pub b_in_a: Fraction,
     /// Proven common bytes.
     pub shared_bytes: u64,

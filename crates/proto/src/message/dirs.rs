@@ -21,7 +21,7 @@ pub struct DirsRequest {
     pub min_shared: Option<u64>,
     /// The maximum number of rows to send.
     pub top: Option<u64>,
-    /// The maximum memory to use, in bytes. More data are kept on disk.
+    /// The maximum memory to use, in bytes. Data that do not fit are kept on disk.
     pub memory: Option<u64>,
 }
 
@@ -53,8 +53,8 @@ pub struct DirRow {
     /// omits the field if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimate: bool,
-    /// The intervals of the figures, if these include estimates, but not too many. Absent in other
-    /// cases. Directories have no resemblance, so both ends of the interval of the resemblance are
+    /// The intervals of the figures. Absent if the figures include no estimates, or too many of
+    /// them. Directories have no resemblance, so both ends of the interval of the resemblance are
     /// `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<EstimateInterval>,

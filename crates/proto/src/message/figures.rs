@@ -1,4 +1,4 @@
-//! The figures that rows have about two files: their relation and their measures.
+//! The figures about two files in the rows of answers: the relation and the measures.
 
 use std::sync::Arc;
 
@@ -74,15 +74,15 @@ impl From<DocumentDate> for StatedDate {
 }
 
 impl StatedDate {
-    /// Returns whether the date counts: see [`is_past`].
+    /// Returns whether the date counts as past: see [`is_past`].
     pub fn is_past(&self) -> bool {
         is_past(&self.time)
     }
 }
 
 /// Returns one time for each file, for finding the newest file. If every file states a date that
-/// counts, the times are these dates. Otherwise they are the times of the last changes. `files` has
-/// the last change and the stated date of each file.
+/// counts as past, the times are these dates. Otherwise they are the times of the last changes.
+/// `files` has the last change and the stated date of each file.
 pub fn times_of<'d>(files: impl IntoIterator<Item = (i64, Option<&'d StatedDate>)>) -> Vec<i64> {
     let files: Vec<_> = files.into_iter().collect();
     let stated = files.iter().map(|(_, stated)| {
@@ -115,8 +115,8 @@ impl FileDates {
     }
 }
 
-/// The newer of two files. The stated dates decide if both files state a date. Otherwise the times
-/// of the last changes decide.
+/// The newer of two files. If both files state a date, these dates are compared. Otherwise the
+/// times of the last changes are compared.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Newer {

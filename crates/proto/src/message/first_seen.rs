@@ -17,8 +17,8 @@ pub struct FirstSeenRequest {
 pub struct FirstSeen {
     /// The time, in seconds since 1970.
     pub time: i64,
-    /// The path of the content: its name at that time, in the folder at its present path. For a
-    /// member, the path of its archive.
+    /// The path: the name that the file had at that time, below the present path of its folder. For
+    /// a member, the path of its archive.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
 }

@@ -29,14 +29,14 @@ pub struct GroupsRequest {
     pub of: Option<PathText>,
     /// True to follow chains of versions from `of` to all earlier and later versions.
     pub family: bool,
-    /// The minimum of the larger containment of a link. If it is absent, every link that has a
-    /// relation counts.
+    /// The minimum of the larger containment of a link. If it is absent, a link must have a
+    /// relation.
     pub min: Fraction,
     /// The minimum number of shared bytes of a link. The default is 256 bytes.
     pub min_shared: Option<u64>,
     /// The rule for chunks and fingerprints that are ignored because many contents have them.
     pub degree: Degree,
-    /// The maximum memory to use, in bytes. More data are kept on disk.
+    /// The maximum memory to use, in bytes. Data that do not fit are kept on disk.
     pub memory: Option<u64>,
     /// The maximum number of sets to send. It is also the maximum number of clusters.
     pub top: Option<u64>,
@@ -69,7 +69,7 @@ pub enum OnlyGroups {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Degree {
-    /// A chunk is ubiquitous if more than 1,000 contents have it, as in every question.
+    /// A chunk is ubiquitous if more than 1,000 contents have it, as in all other questions.
     #[default]
     Usual,
     /// A chunk is ubiquitous if more than half of the files have it, as in the paper.
@@ -90,7 +90,7 @@ pub struct GroupsSummary {
     pub sets: u64,
     /// Files in these sets.
     pub set_files: u64,
-    /// Bytes of all but one file of each set. In the sets that are listed, holes do not count.
+    /// Bytes of all but one file of each set. In the sets that are listed, holes are not counted.
     pub overhead: u64,
     /// The part of `overhead` in blocks that the files already share. The removal of a file does
     /// not free such blocks. JSON omits the field if it is 0.
@@ -98,7 +98,7 @@ pub struct GroupsSummary {
     pub shared_blocks: u64,
     /// Clusters of similar files.
     pub clusters: u64,
-    /// Files in these clusters; identical files count once.
+    /// Files in these clusters; identical files are counted once.
     pub cluster_files: u64,
     /// Bytes of these files.
     pub cluster_bytes: u64,
@@ -122,7 +122,7 @@ pub struct GroupsSummary {
 pub struct IdenticalSet {
     /// The size of one file.
     pub size: u64,
-    /// The paths of the files. Several hard links of a file have one path.
+    /// The paths of the files. A file with several hard links has only one path here.
     pub paths: Vec<PathText>,
     /// The times of the last changes of the files, in seconds since 1970, in the order of the
     /// paths.
@@ -169,8 +169,8 @@ impl IdenticalSet {
         of(&mut self.owners, places);
     }
 
-    /// Returns the number of bytes of files whose blocks another file of the set shares. Of files
-    /// that share their blocks, one does not count.
+    /// Returns the number of bytes of files whose blocks another file of the set shares. Of the
+    /// files that share the same blocks, one is not counted.
     pub fn shared_blocks(&self) -> u64 {
         let mut seen = BTreeSet::new();
         let numbers = self.blocks.iter().enumerate();
@@ -193,11 +193,11 @@ impl IdenticalSet {
 pub enum ClusterKind {
     /// Two files that share content.
     Pair,
-    /// One file holds another, or most of several others.
+    /// One file that holds another file, or most of several other files.
     Contains,
     /// Files that are all near to each other: versions of one text.
     Versions,
-    /// An archive or a mail that holds most of several others.
+    /// An archive or a mail that holds most of several other files.
     Archive,
     /// Any other group that links connect.
     Family,
@@ -214,7 +214,7 @@ impl ClusterKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// The stable id: made of the centre's content, not of paths or order.
+    /// The stable id. It depends on the content of the centre, and not on paths or order.
     pub id: String,
     /// The shape of the cluster.
     pub kind: ClusterKind,
@@ -223,8 +223,7 @@ pub struct Cluster {
     pub center: PathText,
     /// Mean of the larger containments of the links.
     pub average: Fraction,
-    /// The score of the worst pair of members. Among pairs without a link, estimates decide which
-    /// pair is the worst.
+    /// The score of the worst pair of members. Pairs without a link are compared by estimates.
     pub worst: Fraction,
     /// True if a link or the worst pair is an estimate. JSON omits the field if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -274,7 +273,7 @@ pub struct ClusterContainer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools)] // each is a mark of its own
 pub struct Member {
-    /// The file; of several identical files, the file with the least path.
+    /// The file; of several identical files, the file whose path sorts first.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
     /// Its size.
@@ -319,7 +318,7 @@ pub struct Member {
 }
 
 impl Cluster {
-    /// Returns whether all members state a date that counts. Then `newest` and the order of
+    /// Returns whether all members state a date that counts as past. Then `newest` and the order of
     /// `versions` follow these dates. Otherwise they follow the times of the files.
     pub fn has_stated_dates(&self) -> bool {
         let mut members = self.members.iter();
@@ -488,7 +487,7 @@ impl IdenticalSet {
 
 impl Cluster {
     fn into_parts(mut self) -> Vec<GroupsPart> {
-        /// Makes a part of each piece. A list of one piece is not copied.
+        /// Makes one part for each piece. A list of one piece is not copied.
         fn add<T: Clone>(
             (list, most): (Vec<T>, usize),
             part: fn(Vec<T>) -> GroupsPart,

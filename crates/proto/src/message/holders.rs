@@ -71,7 +71,7 @@ pub struct HolderRow {
     /// a catalogue has the file.
     #[serde(default)]
     pub owner: Option<String>,
-    /// The root or catalogue that the file lies under.
+    /// The root or catalogue that contains the file.
     pub root: PathText,
     /// The file on disk: `path` without the names inside an archive.
     #[serde(default)]

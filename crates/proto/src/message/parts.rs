@@ -18,8 +18,8 @@ pub trait Parts: Default {
     /// Adds a row. Rows arrive in the order of [`Self::into_parts`].
     fn add(&mut self, part: Self::Part);
 
-    /// Returns the rows in order. The size of a row does not depend on that of the collection. The
-    /// rows that were taken no longer take memory in the answer.
+    /// Returns the rows in order. The size of a row does not depend on the size of the collection.
+    /// The rows that were taken no longer take memory in the answer.
     fn into_parts(self) -> impl Iterator<Item = Self::Part>;
 }
 

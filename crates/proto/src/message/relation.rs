@@ -3,7 +3,7 @@
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
 
-/// A relation of two files, as answers are filtered by it.
+/// A relation of two files by which answers can be filtered.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -13,13 +13,13 @@ pub enum PairRelation {
     Identical,
     /// The same words in the same order.
     SameText,
-    /// At least 70 % of each lies in the other.
+    /// At least 70 % of each file is in the other file.
     Near,
-    /// At least 70 % of the second lies in the first.
+    /// At least 70 % of the second file is in the first file.
     Contains,
-    /// At least 70 % of the first lies in the second.
+    /// At least 70 % of the first file is in the second file.
     Contained,
-    /// At least 25 % of the smaller one lies in the other.
+    /// At least 25 % of the smaller file is in the other file.
     Shares,
 }
 

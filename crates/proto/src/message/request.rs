@@ -76,15 +76,15 @@ pub enum Request {
         /// The form of the dump.
         form: DumpForm,
     },
-    /// Adds a root that is also watched after a restart. The configuration of the daemon decides
-    /// the rules that have their default value. One row: [`crate::message::WatchRow`].
+    /// Adds a root that is also watched after a restart. Rules that have their default value are
+    /// taken from the configuration of the daemon. One row: [`crate::message::WatchRow`].
     WatchAdd {
         /// The absolute path of the directory.
         path: PathText,
-        /// The rules for its scan.
+        /// The rules for the scan of the root.
         #[serde(flatten)]
         rules: RootRules,
-        /// The rules for its alerts.
+        /// The rules for the alerts of the root.
         #[serde(flatten)]
         alerts: AlertRules,
     },
@@ -106,7 +106,7 @@ pub enum Request {
     WatchList,
     /// Lists the stored alerts, oldest first. Rows: [`crate::message::AlertRow`].
     Alerts {
-        /// True to go on with new alerts until the connection is closed.
+        /// True to send new alerts, too, until the connection is closed.
         #[serde(default)]
         follow: bool,
         /// The number after which alerts are returned.
@@ -145,8 +145,8 @@ pub enum Request {
         /// link.
         #[serde(default)]
         path: Option<PathText>,
-        /// The view. `None` means the configured view at the configured mount point, and folders at
-        /// any other.
+        /// The view. `None` means the configured view at the configured mount point, and the view
+        /// `folders` at any other mount point.
         #[serde(default)]
         view: Option<MountView>,
     },
@@ -162,7 +162,7 @@ pub enum Request {
     Covers {
         /// The absolute paths to check.
         paths: Vec<PathText>,
-        /// True if a path is covered only if nothing below it is left out, either.
+        /// True to require that nothing below a covered path is left out, either.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         whole: bool,
     },
@@ -393,7 +393,7 @@ pub struct PairsRequest {
     /// Otherwise they have rows only with identical files.
     #[serde(default)]
     pub archives: bool,
-    /// True to return a row for every two of several identical files. Otherwise one row represents
+    /// True to return a row for each pair of several identical files. Otherwise one row represents
     /// all of them.
     #[serde(default)]
     pub all: bool,
@@ -415,8 +415,8 @@ pub enum PairOrder {
     #[default]
     Score,
     /// The pairs most worth reading first. Pairs that have a relation and differ precede those with
-    /// the same bytes or words. Pairs without a relation are last. Among pairs of one kind, those
-    /// with more common bytes that are rare in other files come first.
+    /// the same bytes or words. Pairs without a relation are last. Pairs of one kind are sorted by
+    /// their number of common bytes that are rare in other files, most first.
     Worth,
 }
 
@@ -433,11 +433,12 @@ impl PairOrder {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum PairScore {
-    /// The larger share of one file that is in the other.
+    /// The larger of the two shares: of the first file in the second, and of the second in the
+    /// first.
     #[default]
     Containment,
-    /// The common part over the union of both.
+    /// The common part of both files, divided by their union.
     Resemblance,
-    /// The larger share of rare content; frames and boilerplate count less.
+    /// The larger share of rare content. Frames and boilerplate have less weight.
     Discounted,
 }

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::PathText;
 
-/// The files that take part in a question. Only these files are candidates, and only these count
-/// when the question decides what is boilerplate. So the daemon, whose index may have more files,
-/// gives the same answer as the command with its own index.
+/// The files that take part in a question. Only these files are candidates, and what is boilerplate
+/// also depends only on them. So the daemon, whose index may have more files, gives the same answer
+/// as the command with its own index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
     /// The absolute paths at or below which the files are. If this is empty, the files are those of
@@ -14,8 +14,8 @@ pub struct Scope {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<PathText>,
     /// The globs of the files that take part. One of the globs must match the path of a file. If
-    /// this is empty, all files take part. Globs have the syntax of ignore files. They are matched
-    /// with the path below the path in `within` (or the root) that contains the file.
+    /// this is empty, all files take part. Globs have the syntax of ignore files. The path of a
+    /// file is matched without the path in `within` (or the root) that contains the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
     /// The globs of files that do not take part, even if `include` matches.

@@ -300,7 +300,7 @@ pub struct RootStatus {
     /// The root.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Regular files in the index. The hard links of a file count once.
+    /// Regular files in the index. A file with several hard links is counted once.
     pub files: u64,
     /// Bytes of these files.
     pub bytes: u64,
@@ -392,7 +392,7 @@ pub struct Degraded {
     /// The subtree concerned.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// One sentence: what is wrong and its consequence.
+    /// One sentence that describes the fault and its consequence.
     pub reason: String,
     /// The command that removes the condition, if there is one.
     #[serde(default)]

@@ -37,7 +37,7 @@ pub struct TemplateRow {
     pub name: Option<String>,
     /// The number of distinct contents that the template was made of.
     pub files: u64,
-    /// The least share of these contents that had to have a piece.
+    /// The minimum share: a piece of the template was in at least this share of these contents.
     pub share: Fraction,
     /// The share of the bytes of these contents that the template removes.
     pub template: Fraction,

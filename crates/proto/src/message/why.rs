@@ -63,9 +63,9 @@ pub struct WhyTotals {
     /// The number of differing numbers, if nothing else differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<u64>,
-    /// Bytes of a that b has nowhere.
+    /// Bytes of a that are nowhere in b.
     pub differing_bytes_a: u64,
-    /// Bytes of b that a has nowhere.
+    /// Bytes of b that are nowhere in a.
     pub differing_bytes_b: u64,
 }
 
@@ -88,9 +88,9 @@ pub struct ChangedNumber {
     pub b: String,
 }
 
-/// A range of both files with the same bytes. Offsets count from 0, and the end is exclusive. Lines
-/// count from 1. A range has the numbers of its first and its last line, or `null` if the files
-/// have no lines.
+/// A range of both files with the same bytes. Offsets begin at 0, and the end is exclusive. Line
+/// numbers begin at 1. A range has the numbers of its first and its last line, or `null` if the
+/// files have no lines.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyRange {
@@ -102,12 +102,13 @@ pub struct WhyRange {
     pub lines_a: Option<[u64; 2]>,
     /// Lines of b.
     pub lines_b: Option<[u64; 2]>,
-    /// `in-order`, `moved`, or `again`, for a range that one file has more often than the other.
+    /// `in-order`, `moved` or `again`. A range is `again` if one file has it more often than the
+    /// other.
     #[serde(default)]
     pub placing: String,
 }
 
-/// A range of one file that the other file has nowhere.
+/// A range of one file that is nowhere in the other file.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyStretch {
@@ -118,8 +119,8 @@ pub struct WhyStretch {
 }
 
 /// A member of one archive, and its partner in the other archive. The partner is the member that
-/// shares most with it and has no other partner. Otherwise it is an equal or related member that
-/// has another partner, or else a member of the same name.
+/// shares most with this member and has no other partner. If there is no such member, it is an
+/// equal or related member that has another partner, or else a member of the same name.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyMember {
@@ -156,7 +157,7 @@ pub struct Explanation {
     pub members: Vec<WhyMember>,
     /// Shared ranges in the order of a; no byte of a is in two of them.
     pub ranges: Vec<WhyRange>,
-    /// Further ranges of b that a has, too, in the order of b.
+    /// Further ranges of b that are also in a, in the order of b.
     #[serde(default)]
     pub repeats: Vec<WhyRange>,
     /// The stretches of a that lie in no range.

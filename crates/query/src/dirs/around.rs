@@ -9,15 +9,15 @@
 //!    files. Contents that are only below the given directory are taken first. The common bytes are
 //!    added to all directories above each file that was found.
 //! 2. The other bytes below each of these directories are counted, from the lowest directory up.
-//!    Counting ends when a directory is too large to be listed. Then too little of that directory
-//!    lies in the given one, or a directory below it fits so much better that
+//!    Counting ends at a directory that is too large to be listed. Then too little of it lies in
+//!    the given directory. Or a directory below it fits so much better that
 //!    [`resemble_core::tree::fold`] would drop the upper one. So the walk up from `copy/src` ends
 //!    soon above the copy, and never counts the whole disk.
 //! 3. The remaining directories are measured as in any question about them.
 //!
 //! The work is bounded: a listing counts at most [`MOST_FILES`] files below the directory, and at
 //! most [`MOST_ENTRIES`] entries of the directories elsewhere. If the directory has more files, its
-//! listing is empty. If the directories elsewhere have more entries, the least deep of them are
+//! listing is empty. If the directories elsewhere have more entries, those nearest to the root are
 //! missed. `resemble dirs` has no such bounds.
 
 use std::cmp::Reverse;
@@ -64,7 +64,7 @@ struct DirCommon {
     to: u64,
     /// The number of bytes of this directory that the given one has, too.
     from: u64,
-    /// The content and the file that were counted last, so that neither counts twice.
+    /// The content and the file that were counted last, so that neither is counted twice.
     last: (Option<ContentId>, Option<FileId>),
 }
 
@@ -82,8 +82,8 @@ struct Counted {
     complete: bool,
 }
 
-/// Returns the directories that may resemble `dir`, none of them inside another. Returns none if
-/// `dir` is too large.
+/// Returns the directories that may resemble `dir`. No returned directory is inside another. The
+/// list is empty if `dir` is too large.
 pub(super) fn bases(snapshot: &Snapshot, dir: &Path) -> Result<Vec<PathBuf>, AskError> {
     let Some(own) = own(snapshot, dir)? else {
         return Ok(Vec::new());
@@ -171,8 +171,8 @@ fn common(
         let Some(subject) = Subject::remembered(snapshot, &of.path)? else {
             continue;
         };
-        // Directories above an equal file have counted this content already, so it must not count
-        // again.
+        // For directories above an equal file, this content is counted already. So it must not be
+        // counted again.
         for path in paths_of(snapshot, content)? {
             climb(dir, &path, &mut common, &mut |common| {
                 common.last = (Some(content), None);
@@ -206,7 +206,7 @@ fn common(
     Ok(common)
 }
 
-/// Returns the paths of a content's files; none if it is boilerplate.
+/// Returns the paths of a content's files. Returns no path if the content is boilerplate.
 fn paths_of(snapshot: &Snapshot, content: ContentId) -> Result<Vec<PathBuf>, ReadError> {
     let files = snapshot.files_of(content)?;
     let mut paths = Vec::new();
@@ -314,10 +314,11 @@ fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u
     if u128::from(best.to) * 10 < u128::from(common.to) * 9 || best.to == 0 {
         return inside;
     }
-    // `best` is a directory below this one. If this directory exceeds two limits, it is dropped in
-    // favour of `best`. Above `larger` bytes, the larger containment of this directory is the share
-    // of the given one that it has, of which `best` has nine tenths. If this directory and the
-    // given one together have more than `loose` bytes, `best` is more alike by a quarter.
+    // `best` is a directory below this one. This directory is dropped in favour of `best` if two
+    // conditions are true. First, this directory has more than `larger` bytes. Then its larger
+    // containment is the share of the given directory that is also in this directory, and `best`
+    // has nine tenths of that share. Second, this directory and the given one together have more
+    // than `loose` bytes. Then `best` is more alike by a quarter.
     let wide = |n: u64| u128::from(n);
     let larger = wide(common.from) * wide(own) / wide(common.to.max(1));
     let both = wide(own) + wide(bytes);

@@ -1,17 +1,17 @@
-//! Decides, before any file is read, which links between contents can count for directories.
+//! Decides, before any file is read, which links between contents can matter for directories.
 
 use std::collections::{HashMap, HashSet};
 
 use resemble_core::tree::{Forest, Held, Holdings, Limits, Link, Node, Share};
 
-/// The data that decides which links can count.
+/// The data that decides which links can matter.
 pub(super) struct Countable<'a> {
     pub(super) forest: &'a Forest,
     pub(super) sizes: &'a [u64],
     pub(super) held: &'a [Held],
     /// The directories that directly hold each content.
     pub(super) holders: Vec<Vec<Node>>,
-    /// The thresholds that pairs of directories must reach; `None`: all pairs count.
+    /// The thresholds that pairs of directories must reach; `None`: all pairs are accepted.
     pub(super) least: Option<LeastCommon>,
 }
 
@@ -20,9 +20,10 @@ pub(super) struct Countable<'a> {
 pub(super) type LeastCommon = (Share, u64);
 
 impl Countable<'_> {
-    /// Returns whether files of two contents lie in directories that are not nested. Only such a
-    /// link can count. Most similar files share a directory, so most links are left out. If the
-    /// same directories hold both contents, these count there as equal, so their link adds nothing.
+    /// Returns whether files of two contents lie in directories that are not nested. Only then can
+    /// a link of these contents matter. Most similar files share a directory, so most links are
+    /// left out. If the same directories hold both contents, the contents are counted there as
+    /// equal. So their link adds nothing.
     pub(super) fn are_apart(&self, a: u32, b: u32) -> bool {
         let [of_a, of_b] = [a, b].map(|content| &self.holders[content as usize]);
         let is_apart = |a: &Node| of_b.iter().any(|b| !self.forest.nested(*a, *b));

@@ -74,7 +74,7 @@ pub(super) struct EstimatedLink {
     pub(super) slack: Option<[(u32, u32); 2]>,
 }
 
-/// The contents, the side of each content, and the data that decides which links can count.
+/// The contents, the side of each content, and the data that decides which links can matter.
 type AskedLinks<'a> = (
     &'a [ContentId],
     &'a (dyn Fn(ContentId) -> WhichSide + Sync),

@@ -5,8 +5,8 @@
 //!
 //! * **Equal contents** are read from the index: all files of one content record are equal.
 //! * **Near contents** are the pairs that `groups` links, by the same measures (`links`). Files
-//!   under 256 bytes count only if they are identical. Files that cannot be read, or exceed the
-//!   read budget, count by their estimate, and the row says so.
+//!   under 256 bytes are counted only if they are identical. Files that cannot be read, or exceed
+//!   the read budget, are counted by their estimate, and the row says so.
 //! * **One directory** ([`listing`]) is shown in the overlay. Its candidates are found from the
 //!   files below it (`around`), whatever else the index holds. They are then measured as in a
 //!   question about these directories alone.
@@ -97,8 +97,8 @@ pub fn dirs_with_parts(
     };
     pairs.retain(|pair| {
         let is_identical = || trees.identical(pair.a, pair.b);
-        // Files with equal texts and different bytes may add up to a whole directory. But a row
-        // shows a share of less than all, so such a pair does not pass if `min` is all.
+        // The files of two directories may all have equal texts, but different bytes. A row shows
+        // less than all as the share of such files. So such a pair does not pass if `min` is all.
         let is_similar = min < Share::ALL && pair.passes(min, min_shared);
         is_similar || pair.passes(min, least_identical) && is_identical()
     });
@@ -110,8 +110,9 @@ pub fn dirs_with_parts(
 }
 
 /// Lists a directory for the overlay. Returns at most [`LISTED`] directories, most shared bytes
-/// first, and the number of all that qualify. Each holds a quarter of `dir`, or has most of itself
-/// in `dir`. The work is bounded: see `around`. `part_reader` is as in [`dirs_with_parts`].
+/// first, and the number of all that qualify. A directory qualifies if it holds a quarter of `dir`,
+/// or if most of it lies in `dir`. The work is bounded: see `around`. `part_reader` is as in
+/// [`dirs_with_parts`].
 pub fn listing(
     snapshot: &Snapshot,
     dir: &Path,
@@ -213,7 +214,7 @@ fn is_listed(trees: &Trees, pair: &Pair, of: Node) -> bool {
     (much && pair.passes(Share::ZERO, MIN_SHARED)) || trees.identical(pair.a, pair.b)
 }
 
-/// Returns the rows of the pairs that remain after folding, which are the topmost useful ones. If
+/// Returns the rows of the pairs that remain after folding. These are the topmost useful pairs. If
 /// `first` is given, it is the `a` of each row.
 fn rows(trees: &Trees, pairs: &[Pair], first: Option<Node>) -> Vec<DirRow> {
     fold(trees.holdings.forest(), pairs)
@@ -222,7 +223,7 @@ fn rows(trees: &Trees, pairs: &[Pair], first: Option<Node>) -> Vec<DirRow> {
         .collect()
 }
 
-/// Returns the row of a pair. Its `a` is `first`, or else the directory with the lesser path.
+/// Returns the row of a pair. Its `a` is `first`, or else the directory whose path sorts first.
 fn row(trees: &Trees, pair: &Pair, first: Option<Node>) -> DirRow {
     let raw = |node| trees.path(node).as_os_str().as_encoded_bytes();
     let swapped = match first {

@@ -13,9 +13,9 @@ use super::countable::{Countable, LeastCommon};
 use super::links::{EstimatedLink, FoundLinks};
 use crate::groups::near::MOST_ESTIMATES;
 
-/// The maximum number of directory levels below a path of the question. Deeper files count with the
-/// directory at this depth. A chain of thousands of directories is an accident or an attack. With
-/// two such chains, every level of one would make a pair with every level of the other.
+/// The maximum number of directory levels below a path of the question. Deeper files are counted in
+/// the directory at this depth. A chain of thousands of directories is an accident or an attack.
+/// With two such chains, every level of one would make a pair with every level of the other.
 const LEVELS: usize = 64;
 
 /// The forest of directories, with their names. The shares are computed without the names.
@@ -36,7 +36,7 @@ pub(super) struct Trees {
 impl Trees {
     /// Builds the forest of the directories at and below `bases` that contain files of `scoped`.
     /// `links` is called with the contents of the files, and returns the links between them, as
-    /// indexes into these contents. Its second argument decides which links can count.
+    /// indexes into these contents. Its second argument decides which links can matter.
     pub(super) fn of(
         snapshot: &Snapshot,
         scoped: &ScopedFiles,
@@ -155,7 +155,7 @@ impl Trees {
     fn counts(&self, here: Node, link: &EstimatedLink, there: Node) -> bool {
         let &EstimatedLink { of, to, .. } = link;
         let (has, holdings) = (Holdings::has, &self.holdings);
-        // If both directories have both contents, these count as equal contents already.
+        // If both directories have both contents, these are already counted as equal contents.
         let are_met = has(holdings, here, of) && has(holdings, there, to);
         are_met && !(has(holdings, there, of) && has(holdings, here, to))
     }

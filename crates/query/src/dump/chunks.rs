@@ -8,7 +8,7 @@
 //! the canonical dump.
 //!
 //! Files are numbered from 1 in the order of their first raw paths. Hard links are one file, with a
-//! line for each path in the table. `--chunks` and `--files` use the same numbers, and only include
+//! line for each path in the table. `--chunks` and `--files` use the same numbers, and include only
 //! regular files.
 
 use std::collections::HashMap;

@@ -23,15 +23,15 @@ pub(super) struct NomineeBound {
     size: ByteLen,
     /// Bytes of the subject's longest chunk.
     longest_chunk: f64,
-    /// The least share of common windows with which a pair is read.
+    /// A pair is read only if its share of common windows is at least this.
     least: f64,
     /// The maximum number of fingerprints of one content that can belong to templates.
     template: u32,
 }
 
-/// Every scattered edit spoils 64 windows and only one byte. With a share p of common windows, the
-/// containment is at most about p·(1 − ln p). That is below 6·p for every p ≥ 0.007. The factor 8
-/// allows for the error of small samples.
+/// A scattered edit changes only one byte, but it changes 64 windows. With a share p of common
+/// windows, the containment is at most about p·(1 − ln p). That is below 6·p for every p ≥ 0.007.
+/// The factor 8 allows for the error of small samples.
 const MOST_PER_WINDOW: f64 = 8.0;
 
 impl NomineeBound {

@@ -1,10 +1,10 @@
 //! Estimates pairs with at least one container: an archive or a mail.
 //!
 //! A pair with a container is compared by the entire contents of both sides, whatever nominated it.
-//! There are three ways of nomination: common samples of the wholes, the text of a mail, and
-//! samples of members. Through samples of members, a search for an archive finds edited files and
-//! parts of files that lie in it. A search for a file finds the member instead, which is more
-//! precise than the archive.
+//! There are three ways of nomination: common samples of the joined parts of both sides, the text
+//! of a mail, and samples of members. Through samples of members, a search for an archive finds
+//! edited files and parts of files that lie in the archive. A search for a file finds the member
+//! instead, which is more precise than the archive.
 
 use resemble_core::similarity::{self, Unit};
 use resemble_core::{ByteLen, Measures, Score};
@@ -18,10 +18,10 @@ use resemble_relate::renditions::{Occurrence, WholeDigest};
 /// The evidence that nominated a place, if the place or the subject holds members.
 #[derive(Default)]
 pub(super) struct HeldNominee {
-    /// The match of the wholes of each kind: index 0 for texts, 1 for other parts. The fields are
-    /// the measures, and the digest of the place's whole.
+    /// The match of the joined parts of both sides: index 0 for texts, 1 for other parts. The
+    /// fields are the measures, and the digest of the joined parts of the place.
     pub(super) wholes: [Option<(Measures, WholeDigest)>; 2],
-    /// The number that one of the place's wholes has among the parts of its file.
+    /// The number of one of the place's joined parts among the parts of its file.
     pub(super) number: Option<u32>,
     /// The single content of the place, if it holds no members.
     pub(super) alone: Option<(Occurrence, ContentRow)>,

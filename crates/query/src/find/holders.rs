@@ -1,24 +1,24 @@
 //! `find --holders`: **every** file that holds a part of a given file, for users who must find all
 //! such files.
 //!
-//! Other questions rank their rows, cut the list, and leave out common content. This one serves a
-//! user who must purge a text from all files. Forman, Eshghi and Chiocchetti (2005, section 6)
-//! describe such texts: "despite having been copied into other documents without linking metadata".
-//! So there is no discount and no boilerplate:
+//! Other questions rank their rows, cut the list, and leave out common content. This question
+//! serves a user who must purge a text from all files. The text may have been "copied into other
+//! documents without linking metadata" (Forman, Eshghi and Chiocchetti, 2005, section 6). So
+//! nothing is discounted, and nothing counts as boilerplate:
 //!
 //! 1. **Candidates** ([`candidates`]) are all contents with one chunk or one fingerprint of the
-//!    file, however many. The file is sampled more densely than the index samples ([`fine`]). A
-//!    note that quotes a paragraph of a long document keeps only one of eight of its shingles. So
-//!    all shingles of the document must be looked up.
+//!    file, however many. The file is sampled more densely than the contents of the index
+//!    ([`fine`]). Suppose that a note quotes a paragraph of a long document. The index has only one
+//!    in eight shingles of the note. So all shingles of the document must be looked up.
 //! 2. **Every place of a content** is reported: files by all their paths, members of archives,
 //!    documents by their text.
-//! 3. **The proof** ([`prove`]) is made by the command, from the bytes: runs of at least 64 bytes
-//!    that both have. An unreadable content (a catalogue, a file too large) is proven by common
-//!    chunks only, and the row says so.
+//! 3. **The proof** ([`prove`]) is made by the command. It reads the bytes and finds the runs of at
+//!    least 64 bytes that both contents have. A content that cannot be read (in a catalogue, or too
+//!    large) is proven by common chunks only, and the row says so.
 //!
-//! Candidates alone can miss a part that has no whole chunk. This happens in a file so large that
-//! it keeps none of the part's samples. A run of twice the largest chunk is never missed. So every
-//! file is a candidate (`all`) unless the user prefers speed.
+//! Candidates alone can miss a part that has no whole chunk. This happens if the file is so large
+//! that the index has none of the part's samples. A run of twice the largest chunk is never missed.
+//! So every file is a candidate (`all`) unless the user prefers speed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
@@ -43,8 +43,8 @@ use resemble_scan::parts::PartReader;
 /// The maximum number of samples of the file that are looked up.
 const SAMPLES: u32 = 1 << 14;
 
-/// Returns the parameters for the digest of the searched file: the chunks of the index, and as many
-/// samples as can be looked up.
+/// Returns the parameters for the digest of the searched file: it has chunks as in the index, and
+/// as many samples as can be looked up.
 pub const fn fine(params: &Params) -> Params {
     Params {
         chunk: params.chunk,
@@ -60,7 +60,8 @@ pub struct SearchedContent {
     extracted: Extracted,
     /// True if all of the content was read.
     whole: bool,
-    /// The digests of the bytes and, if the file has one, of its text or unpacked content.
+    /// The digest of the bytes. If the file has a text or an unpacked content, also the digest of
+    /// that.
     pub digests: Vec<Digest>,
 }
 
@@ -100,8 +101,8 @@ impl SearchedContent {
 }
 
 /// Returns the places that share a chunk or a sample with the file, sorted by path. Each row has
-/// the ranges of the common chunks. `roots` is the scope of a question that names none. With `all`,
-/// returns every place in scope, no matter what the index has of it.
+/// the ranges of the common chunks. With `all`, returns every place in scope, even without common
+/// pieces. If `scope` then names no folder, `roots` are the scope.
 pub fn candidates(
     snapshot: &Snapshot,
     digests: &[Digest],
@@ -191,7 +192,8 @@ pub fn candidates(
         }
     }
     rows.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
-    // An archive may have several members of one name. The one with the most common bytes is kept.
+    // An archive may have several members of one name. Only the member with the largest common part
+    // is kept.
     rows.dedup_by(|next, kept| {
         let same = next.path == kept.path;
         if same && next.bytes > kept.bytes {
@@ -225,7 +227,7 @@ fn common_chunks(digest: &Digest, theirs: &[resemble_core::ChunkRun]) -> Vec<[u6
     ranges
 }
 
-/// Appends a range, joined with the last one if they touch.
+/// Appends a range. If it touches the last range, the two are joined.
 fn push(ranges: &mut Vec<[u64; 2]>, from: u64, to: u64) {
     match ranges.last_mut() {
         Some(last) if last[1] >= from => last[1] = last[1].max(to),
@@ -263,8 +265,8 @@ fn paths(
 /// The maximum number of members of one archive that are read together.
 const TOGETHER: usize = 64;
 
-/// Returns the candidates that hold at least `least` bytes of the content. Those with most of these
-/// bytes come first. A candidate is proven by its bytes if they can be read. `looked_at` is called
+/// Returns the candidates that hold at least `least` bytes of the content. Candidates that hold the
+/// most come first. A candidate is proven by its bytes if they can be read. `looked_at` is called
 /// with the number of candidates that were just read.
 pub fn prove(
     sought: &SearchedContent,
@@ -344,13 +346,13 @@ fn let_members_speak(rows: &mut Vec<HolderRow>) {
         for [from, to] in sorted {
             push(&mut union, from, to);
         }
-        // A short equal part outside the members may be chance.
+        // A short equal part outside the members may be equal by chance.
         row.bytes > sum(&union) + Relation::MIN_SHARED.0
     });
 }
 
-/// Reads the candidates in one file. The result of a candidate is `None` if it cannot be read
-/// whole.
+/// Reads the candidates in one file. The result of a candidate is `None` if the candidate cannot be
+/// read whole.
 fn theirs(
     rows: &[HolderRow],
     part_reader: Option<&dyn PartReader>,
@@ -372,8 +374,8 @@ fn theirs(
     Ok(rows.iter().map(extracted).collect())
 }
 
-/// Returns the common part of both files, as ranges of the bytes of `ours`. If these are fewer than
-/// `least` bytes, and `ours` has a text, returns ranges of the text instead.
+/// Returns the common part of both files, as ranges of the bytes of `ours`. If this part has fewer
+/// than `least` bytes, and `ours` has a text, returns ranges of the text instead.
 fn in_common(ours: &Extracted, theirs: &Extracted, least: u64) -> (Layer, Vec<[u64; 2]>) {
     let of = |ours: &[u8]| {
         let texts = std::iter::once(&theirs.own).chain(theirs.stand_in());

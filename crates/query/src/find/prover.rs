@@ -1,9 +1,9 @@
 //! Measures the pairs of rows by reading the contents of the files.
 //!
-//! Every pair can be measured. The renditions and members of a file are extracted again, and count
-//! only if they still are the indexed ones. A question reads a limited number of bytes
-//! ([`Budget`]). Rows beyond that keep their estimate and are marked, unless the index has stored
-//! their measures. A pair with stored measures is not read again.
+//! The renditions and members of a file are extracted again. They count only if they still equal
+//! the indexed ones. A question reads a limited number of bytes ([`Budget`]). A row beyond this
+//! limit keeps its estimate and is marked, unless the index has stored its measures. A pair with
+//! stored measures is not read again.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -35,10 +35,11 @@ mod members;
 pub(super) struct Budget(pub(super) ByteLen);
 
 impl Budget {
-    /// The budget of a question for which a person waits. It lasts for some tenths of a second.
+    /// The budget of a question for which a person waits. Reading this many bytes takes some tenths
+    /// of a second.
     pub(super) const QUESTION: Self = Self(ByteLen(256 << 20));
-    /// The budget of a listing, which every `ls` requests. It lasts for some hundredths of a
-    /// second.
+    /// The budget of a listing, which every `ls` requests. Reading this many bytes takes some
+    /// hundredths of a second.
     pub(super) const LISTING: Self = Self(ByteLen(16 << 20));
     /// No limit.
     pub(super) const NONE: Self = Self(ByteLen(u64::MAX));
@@ -53,12 +54,13 @@ impl Budget {
     }
 }
 
-/// The number of threads that measure for one question. Other questions wait for answers, too.
+/// The number of threads that measure for one question. It is small, because other questions also
+/// need threads.
 pub(super) const THREADS: usize = 2;
 
-/// Returns whether reading these files takes so long that a second thread pays. Starting one takes
-/// 50 µs, and reading must take several times as long. Opening a file costs as much as reading 16
-/// KiB.
+/// Returns whether reading these files takes so long that a second thread is worthwhile. Starting a
+/// thread takes 50 µs, and reading must take several times as long. Opening a file costs as much as
+/// reading 16 KiB.
 const fn is_worth_a_thread(files: usize, bytes: ByteLen) -> bool {
     files > 1 && files as u64 * (16 << 10) + bytes.0 >= 256 << 10
 }
@@ -95,8 +97,8 @@ pub(super) struct Prover<'a> {
     options: &'a FindOptions,
     min_shared: ByteLen,
     budget: Budget,
-    /// The members of the subject, or its single content if it has none, once they are read. The
-    /// inner option is `None` if they cannot be read.
+    /// The members of the subject, or its single content if it has no members. The cell is set when
+    /// they are read. The option is `None` if they cannot be read.
     held: OnceLock<Option<ProvableMembers>>,
     /// The bytes of the subject, if they were read before anything is measured. The first
     /// measurement takes them from here.
@@ -106,7 +108,7 @@ pub(super) struct Prover<'a> {
     pub(super) errors: Vec<SoftError>,
 }
 
-/// The renditions of the subject that were read; `None`: unreadable.
+/// The renditions of the subject that were read. The value is `None` if a rendition is unreadable.
 type ReadSubjects = HashMap<Rendition, Option<Provable>>;
 
 impl<'a> Prover<'a> {
@@ -134,12 +136,12 @@ impl<'a> Prover<'a> {
     }
 
     /// Measures these pairs, the most important first. The result of a pair is `None` if one of its
-    /// contents cannot be read or is too large, or if the pair is beyond the budget and has no
-    /// stored measures. Its estimate is then kept.
+    /// contents cannot be read or is too large. It is also `None` if the pair is beyond the budget
+    /// and has no stored measures. Its estimate is then kept.
     ///
     /// The budget is allotted before anything is read, in the order of the pairs. A pair with
-    /// stored measures also takes its part. So the pairs within the budget depend neither on
-    /// threads nor on earlier questions, and a repeated question reads nothing.
+    /// stored measures also uses its part of the budget. So the pairs within the budget depend
+    /// neither on threads nor on earlier questions, and a repeated question reads nothing.
     pub(super) fn measure_all(
         &mut self,
         pairs: &[UnmeasuredPair<'_>],
@@ -252,8 +254,9 @@ impl<'a> Prover<'a> {
         Ok(())
     }
 
-    /// Returns the share of the subject's words that are nearest to these samples, weighted by the
-    /// worth of the samples. `None`: the subject is not a text, or cannot be read now.
+    /// Returns the share of the subject's words that are nearest to these samples. Each word is
+    /// weighted by the worth of its nearest sample. Returns `None` if the subject is not a text, or
+    /// cannot be read now.
     pub(super) fn share_nearest(
         &mut self,
         subject: &SubjectSide,
@@ -271,8 +274,8 @@ impl<'a> Prover<'a> {
     }
 
     /// Reads the bytes of the subject and keeps them, because they are measured later. Returns
-    /// `None` for any rendition except the own bytes, and if the bytes cannot be read. Also returns
-    /// `None` for a member, because its archive would have to be opened.
+    /// `None` if they cannot be read, or if the rendition is not the subject's own bytes. Also
+    /// returns `None` for a member, because its archive would have to be opened.
     pub(super) fn subject_bytes(
         &mut self,
         rendition: Rendition,
@@ -328,7 +331,7 @@ impl<'a> Prover<'a> {
         Ok(self.say(&path, extract, (rendition, digest), errors))
     }
 
-    /// Returns the bytes of a file, if they still are this content.
+    /// Returns the bytes of a file, if the file still has this content.
     fn read(
         &self,
         path: &Path,
@@ -347,8 +350,9 @@ impl<'a> Prover<'a> {
         Ok(self.here(read.ok().flatten()))
     }
 
-    /// Passes on the content that was read from a file. If it was not read, or is not the indexed
-    /// one, the answer must not be cached: the file may differ again without a change of the index.
+    /// Returns the content that was read from a file. `None` means that it could not be read or is
+    /// not the indexed content. Then the answer must not be cached, because the file may change
+    /// again while the index stays the same.
     fn here<T>(&self, read: Option<T>) -> Option<T> {
         if read.is_none() {
             self.snapshot.note_outside();

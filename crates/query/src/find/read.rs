@@ -23,19 +23,19 @@ use resemble_relate::unread;
 /// A file, or a member of a file, that was read for a question.
 #[derive(Clone, Debug)]
 pub struct ReadSubject {
-    /// The digest of its bytes.
+    /// The digest of the subject's bytes.
     pub digest: Digest,
-    /// Its other renditions.
+    /// The other renditions of the subject.
     pub others: Vec<(Rendition, Digest)>,
-    /// Its members, if it has any.
+    /// The members of the subject, if it has any.
     pub held: Option<HeldMembers>,
     /// The bytes themselves, for a short pipe or a small member.
     pub bytes: Option<Vec<u8>>,
-    /// The parts that were skipped when it was taken apart.
+    /// The parts that were skipped when the subject was taken apart.
     pub skipped: Vec<SkippedPart>,
-    /// The date that it states.
+    /// The date that the subject states.
     pub date: Option<DocumentDate>,
-    /// Its dates in a catalogue.
+    /// The dates of the subject in a catalogue.
     pub recorded: FileDates,
 }
 
@@ -82,12 +82,12 @@ impl ReadSubject {
     }
 }
 
-/// Returns the digest of a file, read for a question.
+/// Reads a file for a question, and returns its digest.
 pub fn read_now(path: &Path, params: &Params) -> Result<Digest, AskError> {
     read_until(path, params, &StopFlag::default())
 }
 
-/// Like [`read_now`], for a question that may be cancelled.
+/// Does the same as [`read_now`], for a question that may be cancelled.
 pub(super) fn read_until(
     path: &Path,
     params: &Params,
@@ -125,7 +125,7 @@ pub fn read_with_parts(
 ///
 /// # Errors
 ///
-/// Fails if the file cannot be read, has no such member, or skips it.
+/// Fails if the file cannot be read or has no such member, or if the member is skipped.
 pub fn read_member(
     path: &Path,
     names: &[u8],
@@ -216,8 +216,8 @@ impl<'a> Stream<'a> {
     /// The maximum number of bytes of a pipe that are kept in memory: 256 MiB. A longer content is
     /// not taken apart.
     const MOST: usize = 256 << 20;
-    /// The maximum number of bytes of a content that are sent with a question. With them, the
-    /// measures can be proven.
+    /// The maximum number of bytes of a content that are sent with a question. With these bytes,
+    /// the measures can be proven.
     pub const FEW: usize = 4 << 20;
 
     /// Returns an empty stream.

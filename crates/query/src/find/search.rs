@@ -1,7 +1,7 @@
 //! Searches for similar files: compares every rendition of the subject with its nominees.
 //!
-//! Several pairs of renditions can lead to one place (a file, or a member of one). For example, two
-//! documents may be similar by their bytes and by their texts. The row shows the best pair. A
+//! Several pairs of renditions can lead to one place (a file, or a member of a file). For example,
+//! two documents may be similar by their bytes and by their texts. The row shows the best pair. A
 //! subject or place that holds members is compared by these members ([`super::held`]).
 
 use std::collections::{HashMap, HashSet};
@@ -62,10 +62,10 @@ const COPIES_LISTED: usize = 192;
 /// The number of nominees whose data is in memory at a time.
 const AT_ONCE: usize = 1 << 13;
 
-/// Fewer pairs than this are estimated on one thread, which takes a millisecond or two.
+/// If there are fewer pairs than this, one thread estimates them. It needs a millisecond or two.
 const WORTH_A_THREAD: usize = 48;
 
-/// Searches the files of `scoped`, or the whole index if that is `None`.
+/// Searches the files of `scoped`. If `scoped` is `None`, searches the whole index.
 pub(super) fn search_in(
     snapshot: &Snapshot,
     subject: &Subject,
@@ -136,8 +136,8 @@ fn own_place(snapshot: &Snapshot, subject: &Subject) -> Result<Option<Place>, As
 }
 
 /// Returns the indexed content of the subject's file, if no other file has it. No row is made for
-/// this content, however much the subject resembles it. (The subject may be a newer state of the
-/// file, or a piece of it.)
+/// this content, even if the subject resembles it. (The subject may be a newer state of the file,
+/// or a piece of it.)
 fn own_content(snapshot: &Snapshot, subject: &Subject) -> Result<Option<ContentId>, AskError> {
     let Some(file) = subject.file else {
         return Ok(None);
@@ -163,16 +163,18 @@ struct Search<'a> {
     own_content: Option<ContentId>,
     /// The renditions of the subject.
     faces: Faces,
-    /// The bytes of the subject's two wholes; 0 for a whole that it does not have.
+    /// The sizes of the subject's two wholes in bytes; 0 for a whole that the subject does not
+    /// have.
     wholes: [u64; 2],
-    /// Pairs that are to be measured on their contents.
+    /// Pairs that are to be measured by reading their contents.
     drafts: Vec<Draft>,
     rows: HashMap<Place, Match>,
     /// The near-copies that are not compared: see [`FoundRows::further`].
     further: FurtherCopies,
     /// The renditions of the subject that were compared.
     compared: HashMap<Rendition, ComparedRendition>,
-    /// For each place, the evidence for a pair in which the subject or the place holds members.
+    /// The evidence for each place that is compared by members. Either the place or the subject
+    /// holds members.
     held: HashMap<Place, HeldNominee>,
     /// The members of the subject, which nominate other files.
     members: HeldMembers,
@@ -282,9 +284,10 @@ impl Search<'_> {
         known.flatten()
     }
 
-    /// Returns the nominees to compare, with the places of their contents. Each has such a place.
-    /// It passes the bound, has a rare passage in common, or is the same as the subject. For a
-    /// whole of an archive, the bound does not matter.
+    /// Returns the nominees to compare, with the places of their contents. A nominee without such a
+    /// place is left out. A nominee that does not pass the bound is left out, too, unless it is the
+    /// same as the subject or shares a rare passage with it. The bound does not apply to a whole of
+    /// an archive.
     fn met(
         &self,
         compared: &PreparedRendition<'_>,
@@ -299,8 +302,8 @@ impl Search<'_> {
             };
             let is_equal = row.digest == digest.content;
             let same = is_equal || same_words(row.words, digest.words);
-            // A whole of an archive always passes, because one of its two wholes alone decides
-            // nothing. Both are judged together later.
+            // A whole of an archive always passes here. The two wholes of the archive are judged
+            // together later.
             let is_in_words = [digest.kind, row.kind].contains(&ContentKind::Text);
             let passage = nominee.passage;
             let passage = (is_in_words && passage.is_rare()).then_some(passage);
@@ -324,7 +327,8 @@ impl Search<'_> {
     }
 
     /// Returns a digest of the subject with all samples that have posting lists, if `digest` lacks
-    /// some of them. The content must be read for that. The text of a document cannot be read here.
+    /// some of them. To compute it, the content must be read. The text of a document cannot be read
+    /// here.
     fn dense(&mut self, rendition: Rendition, digest: &Digest) -> Result<Option<Digest>, AskError> {
         if !digest.kind.has_lines() || rendition != Rendition::Own {
             return Ok(None);
@@ -377,7 +381,8 @@ impl Search<'_> {
         Ok(kept)
     }
 
-    /// Leaves out near-copies that no row can be about. [`COPIES_LISTED`] then bounds the others.
+    /// Leaves out near-copies that no row can be about. [`COPIES_LISTED`] then limits the number of
+    /// the others.
     fn leave_out_unplaced(
         &self,
         rendition: Rendition,
@@ -422,8 +427,8 @@ impl Search<'_> {
         Ok(paths.iter().any(|path| !is_catalogued(path)))
     }
 
-    /// Returns whether a place is a part of the subject or of a copy of the subject, or contains
-    /// the subject.
+    /// Returns whether a place contains the subject, or is a part of the subject or of a copy of
+    /// it.
     fn is_of_subject(&self, place: Place) -> Result<bool, AskError> {
         let Some(own) = self.own_place.filter(|own| own.content == place.content) else {
             return Ok(false);
@@ -465,8 +470,8 @@ struct ComparedRendition {
 }
 
 impl ComparedRendition {
-    /// Returns the digest of this rendition as a single content that is compared with members. It
-    /// has no chunks.
+    /// Returns the digest of this rendition, which is the single content that is compared with
+    /// members. The digest has no chunks.
     fn sampled(&self, single: &AloneSide) -> Digest {
         Digest {
             content: single.digest,
@@ -489,10 +494,12 @@ impl ComparedRendition {
 /// The way in which the subject is compared with a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {
-    /// They are compared by this pair of contents.
+    /// The subject and the place are compared by this pair of contents.
     Contents,
-    /// They are compared by all their contents, because the place holds members.
+    /// The subject and the place are compared by all their contents, because the place holds
+    /// members.
     Members,
-    /// They are compared by all their contents. Only the subject holds members.
+    /// The subject and the place are compared by all their contents. Only the subject holds
+    /// members.
     OurMembers,
 }

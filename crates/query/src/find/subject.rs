@@ -1,4 +1,4 @@
-//! The subject of a comparison: a file, a member of one, or bytes without a file.
+//! The subject of a comparison: a file, a member of a file, or bytes without a file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use resemble_scan::parts::PartReader;
 
 use super::read::{ReadSubject, read_until};
 
-/// The file or the bytes that others are compared with.
+/// The file or the bytes with which other files are compared.
 #[derive(Clone, Debug)]
 pub struct Subject {
     pub(super) digest: Arc<Digest>,
@@ -32,7 +32,8 @@ pub struct Subject {
     pub(super) others: Vec<(Rendition, Arc<Digest>)>,
     /// The members of the subject, if the index does not have them.
     pub(super) held: Option<HeldMembers>,
-    /// Extracts the texts of documents again for exact measures; without it they are estimated.
+    /// Extracts the texts of documents again for exact measures. Without it, the measures are
+    /// estimated.
     pub(super) part_reader: Option<Arc<dyn PartReader>>,
 }
 
@@ -44,8 +45,8 @@ pub(super) struct SentBytes {
 }
 
 impl Subject {
-    /// Returns a subject of bytes that are no indexed file: standard input, or a file outside the
-    /// index.
+    /// Returns a subject of bytes that are not in the index as a file: standard input, or a file
+    /// outside the index.
     pub fn of_digest(digest: Digest) -> Self {
         Self {
             digest: Arc::new(digest),
@@ -129,9 +130,9 @@ impl Subject {
     }
 
     /// Returns the indexed file at `path`; `None` if the index has none. A file whose stat has
-    /// changed is read again. If no file has this path, the part before a `!` may be a file, and
-    /// the rest name a member of it. A member is returned as the index has it; if the bytes of its
-    /// file have changed, the result is `None`. A partial snapshot reads nothing: see
+    /// changed is read again. If no file has this path, it may consist of the path of a file, a
+    /// `!`, and the name of a member. A member is returned as the index has it; if the bytes of its
+    /// file have changed, the result is `None`. With a partial snapshot, no file is read: see
     /// [`Self::remembered`].
     pub fn indexed(
         snapshot: &Snapshot,
@@ -139,8 +140,8 @@ impl Subject {
         params: &Params,
     ) -> Result<Option<Self>, AskError> {
         if snapshot.is_partial() {
-            // Another file may be at the path by now, and this process may read files that the
-            // caller may not. So the caller gets the state that the index has.
+            // Another file may be at the path by now, and this process can read files that the
+            // caller has no right to read. So the caller gets the state that the index has.
             return Ok(Self::remembered(snapshot, path)?);
         }
         let Some(found) = renditions::locate(snapshot, path)? else {
@@ -172,8 +173,8 @@ impl Subject {
         }
     }
 
-    /// Returns the indexed file at `path` as the index has it, even if it changed since. `None` if
-    /// the index does not have it, or it was not read.
+    /// Returns the file at `path` as the index has it, even if the file has changed since. Returns
+    /// `None` if the index does not have it, or did not read it.
     pub fn remembered(snapshot: &Snapshot, path: &Path) -> Result<Option<Self>, ReadError> {
         let Some(found) = renditions::locate(snapshot, path)? else {
             return Ok(None);

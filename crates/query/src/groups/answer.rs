@@ -1,6 +1,6 @@
 //! Formats groups as answers.
 //!
-//! Totals cover everything; paths, times and links are looked up only for groups that are shown.
+//! Totals cover all groups. Paths, times and links are looked up only for groups that are shown.
 //! Every group is made independently, so several threads make them.
 
 use std::cmp::Reverse;
@@ -36,7 +36,7 @@ pub fn is_cluster_id(text: &str) -> bool {
 struct Group {
     bytes: u64,
     center: u32,
-    /// The range of its members in the list of all members.
+    /// The range of the group's members in the list of all members.
     from: usize,
     to: usize,
 }
@@ -157,8 +157,8 @@ fn with_neighbours(collection: &Collection, place: u32) -> Result<Vec<u32>, AskE
     Ok(members)
 }
 
-/// Calls `take` with every link between two of these members, seen from the lesser one. The members
-/// are in ascending order.
+/// Calls `take` with every link between two of these members, seen from the lesser of its two ends.
+/// The members are in ascending order.
 fn links_within(
     collection: &Collection,
     members: &[u32],
@@ -174,7 +174,8 @@ fn links_within(
     Ok(())
 }
 
-/// Formats one group. `members` has the members of all groups, ascending within each.
+/// Formats one group. `members` has the members of all groups, in ascending order within each
+/// group.
 fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, AskError> {
     let (snapshot, collection) = (shown.snapshot, shown.collection);
     let members = &members[group.from..group.to];
@@ -188,7 +189,7 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
         at.ok().map(|at| of_center[at])
     };
     let ties: Vec<Tie> = of_center.iter().map(HalfLink::tie).collect();
-    // A container is no version of its members, even if it holds only one.
+    // A container is not a version of its members, even if it has only one member.
     let holders = members
         .iter()
         .filter(|&&member| collection.holds_others(member))
@@ -197,7 +198,8 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     let shape = match Shape::of(&ties) {
         Shape::Versions if is_mixed && collection.holds_others(group.center) => Shape::Archive,
         Shape::Versions if is_mixed => Shape::Family,
-        // Only a container is shown as an archive. A book that contains its chapters is not one.
+        // Only a container is shown as an archive. A book that contains its chapters is not a
+        // container.
         Shape::Archive if !collection.holds_others(group.center) => Shape::Contains,
         shape => shape,
     };
@@ -261,8 +263,8 @@ fn cluster(shown: &Shown<'_>, group: Group, members: &[u32]) -> Result<Cluster, 
     .with_contradictions())
 }
 
-/// Marks the youngest member as newest, unless another one is as young. File times are only a hint,
-/// because copying may lose them.
+/// Marks the youngest member as newest, unless two members are the youngest. File times are only a
+/// hint, because copying may lose them.
 pub(super) fn mark_newest(members: &mut [Member]) {
     if let Some(at) = newest_of(&times_of(members.iter().map(Member::dates))) {
         members[at].newest = true;
@@ -316,7 +318,7 @@ pub(super) fn stated(
     Ok(date.filter(|_| collection.text).map(Into::into))
 }
 
-/// Returns the last change of the first of a content's files, in seconds since 1970.
+/// Returns the time of the last change of a content's first file, in seconds since 1970.
 pub(super) fn mtime(collection: &Collection, place: u32) -> i64 {
     collection.table.first(&collection.scoped, place).mtime
 }
@@ -339,7 +341,7 @@ pub(super) fn short_id(snapshot: &Snapshot, content: ContentId) -> Result<String
     Ok(id)
 }
 
-/// Returns the mean of the larger containments of these links.
+/// Each link has two containments. Returns the mean of the larger ones.
 pub(super) fn average(links: &[HalfLink]) -> Fraction {
     let sum: u64 = links
         .iter()

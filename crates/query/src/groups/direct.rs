@@ -7,9 +7,10 @@
 //!    in memory until the answer.
 //! 2. **A file with a unique size is not opened.** Its read permission is still checked, because
 //!    every answer reports unreadable files.
-//! 3. **Files of equal size are read** (`read`), with all the care of [`resemble_scan::read`]. A
-//!    long file is first read only at its beginning. It is read whole if it may still be equal to
-//!    another file. Two files are identical if their content digests are equal, as everywhere.
+//! 3. **Files of equal size are read** (`read`), with the same precautions as in
+//!    [`resemble_scan::read`]. A long file is first read only at its beginning. It is read whole if
+//!    it may still be equal to another file. Two files are identical if their content digests are
+//!    equal, as everywhere.
 //! 4. A file that changed between the walk and the end of reading is in no set. It counts as
 //!    pending.
 //!
@@ -54,7 +55,7 @@ pub(crate) fn identical(
     });
     let is_asked = |place: u32| of.is_none_or(|(_, inode)| inode == Some(file(place).inode));
 
-    // A file with several names is read by the first of them.
+    // A file with several names is read under the first name.
     let mut distinct: Vec<u32> = (0..files.len() as u32).collect();
     distinct.sort_unstable_by_key(|&place| (file(place).size, file(place).inode, place));
     distinct.dedup_by_key(|place| file(*place).inode);

@@ -2,7 +2,7 @@
 //!
 //! In a group, every member is linked with the centre. A family is a chain of links. A text that
 //! was edited for years shares nothing with its first version. But each version shares text with
-//! the one before. A request for all versions means this chain.
+//! the one before. A request for all versions asks for this chain.
 //!
 //! Members are sorted by time. Each member except the first has one link: the link by which the
 //! maximum spanning tree reaches it. File times only suggest which version is newest, because
@@ -24,8 +24,8 @@ use super::answer;
 use super::links::{HalfLink, LinkSimilarity};
 use super::meeting::{MEASURED, MeetingShares, Shown};
 
-/// The minimum of the smaller containment of two versions. If two files only share a part of a
-/// third file, they have less in common.
+/// The minimum that each of two versions must contain of the other. Two files that only share a
+/// part of a third file have less in common.
 const PARTLY: u32 = (Relation::PARTLY * 1e6) as u32;
 
 /// The links that may be steps from one version to another.
@@ -62,7 +62,7 @@ impl Network for Steps<'_> {
 }
 
 impl Steps<'_> {
-    /// Returns all contents that steps reach from a content, itself included, ascending.
+    /// Returns a content and all contents that steps from it reach, in ascending order.
     fn reached(&mut self, of: u32) -> Result<Vec<u32>, AskError> {
         let (mut seen, mut next, mut ties) = (HashSet::from([of]), vec![of], Vec::new());
         while let Some(node) = next.pop() {
@@ -75,7 +75,8 @@ impl Steps<'_> {
     }
 }
 
-/// Returns the family of a content as the only cluster; none if nothing is similar to it.
+/// Returns the family of a content as the only cluster. Returns no cluster if nothing is similar to
+/// the content.
 pub(super) fn family(shown: &Shown<'_>, of: u32) -> Result<Groups, AskError> {
     let (snapshot, collection) = (shown.snapshot, shown.collection);
     let table = &collection.table;

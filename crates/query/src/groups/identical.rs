@@ -11,16 +11,16 @@ use resemble_proto::path::PathText;
 use resemble_relate::AskError;
 use resemble_relate::scope::ScopedFiles;
 
-/// Files of equal bytes: at least two, and not empty.
+/// At least two files with equal bytes. They are not empty.
 pub(super) struct SameBytes {
     /// The size of each file.
     pub(super) size: u64,
-    /// The indexes of the files in the order of paths, ascending.
+    /// The indexes of the files in the list of all files by path, in ascending order.
     pub(super) files: Vec<u32>,
 }
 
 impl SameBytes {
-    /// Returns the bytes of all files but one.
+    /// Returns the number of bytes of all files except one.
     const fn overhead(&self) -> u64 {
         (self.files.len() as u64 - 1) * self.size
     }
@@ -48,8 +48,8 @@ pub(super) fn answer(
     })
 }
 
-/// Returns an answer whose sets `add_sets` adds. The answer also has the scope and the errors of
-/// the scan, and the number of `pending` files.
+/// Returns an answer with the sets that `add_sets` adds. The answer also has the scope and the
+/// errors of the scan, and the number of `pending` files.
 pub(super) fn whole(
     (looked, errors): (Looked, Vec<SoftError>),
     pending: u64,
@@ -79,7 +79,8 @@ pub(super) fn whole(
     })
 }
 
-/// Adds to an answer the sets of a scope whose contents are wanted, and their totals.
+/// Adds the sets of a scope to an answer, with their totals. A set is left out if its content is
+/// not wanted.
 pub(super) fn add_scoped(
     snapshot: &Snapshot,
     scoped: &ScopedFiles,
@@ -100,8 +101,8 @@ pub(super) fn add_scoped(
     Ok(())
 }
 
-/// Adds sets to an answer, the one with most overhead first, and their totals. `file` returns the
-/// path and the time of the last change at a place.
+/// Adds sets and their totals to an answer. The set with the most overhead comes first. `file`
+/// returns the path and the time of the last change at a place.
 pub(super) fn add(
     mut sets: Vec<SameBytes>,
     top: Option<u64>,

@@ -2,7 +2,7 @@
 //!
 //! Every link is stored twice, once from each end, in the order of the ends. So the links of a
 //! content are one run, and only its start must be in memory. The run itself is in memory, too, or
-//! is read from a scratch file on demand.
+//! it is read from a scratch file when it is needed.
 
 use std::path::Path;
 
@@ -138,8 +138,8 @@ impl HalfLink {
         self.contents & Self::SAME_TEXT != 0
     }
 
-    /// Returns the relation of the two ends, seen from the first. Returns `None` if they share too
-    /// little for any relation.
+    /// Returns the relation of the two ends, seen from the first end. Returns `None` if they share
+    /// too little for any relation.
     pub(super) fn relation(&self) -> Option<Relation> {
         let tie = self.tie();
         let is_mostly = |share: Option<u32>| share >= Some(Tie::MOSTLY);
@@ -233,7 +233,7 @@ impl HalfLink {
         (share(tie.there), share(tie.back))
     }
 
-    /// Returns the discount, in words.
+    /// Returns the discount in the form that answers have.
     pub(super) fn discount(&self) -> Discount {
         let contents = self.contents & Self::COUNT;
         if contents == 0 {
@@ -309,14 +309,14 @@ pub(super) struct Links {
     halves: SortedRun<HalfLink>,
     /// For each place, the least place in its connected component.
     pub(super) components: Vec<u32>,
-    /// For each place, the least place in its component if only close links of kin count: see
+    /// For each place, the least place in its component of the graph of close links: see
     /// [`Links::kin`]. Empty if no link has a kinship.
     kin: Vec<u32>,
 }
 
 impl Links {
     /// Collects the halves of all links. `of` has the number of contents. `join` merges the links
-    /// of one pair, all seen from the lesser end.
+    /// of one pair, which are all seen from the lesser end.
     pub(super) fn of(
         runs: Vec<SortedRun<HalfLink>>,
         of: (u32, &StopFlag),
@@ -346,7 +346,8 @@ impl Links {
         while let Some(first) = ahead {
             stop.go_on()?;
             let ends = (first.from, first.to);
-            // Halves are sorted by their first ends, so all ends before this one are done.
+            // Halves are sorted by their first ends. So the links of all contents before this end
+            // are complete.
             done((first.from - last) as usize);
             last = first.from;
             of_pair.clear();
@@ -376,9 +377,9 @@ impl Links {
         Ok(links)
     }
 
-    /// Returns the components of the graph of close links. `closest` has the highest kinship of the
-    /// links of each place. A link is close if its kinship is at least half of that value for one
-    /// of its ends.
+    /// Returns the components of the graph of close links. For each place, `closest` has the
+    /// highest kinship of its links. A link is close if its kinship is at least half of this value
+    /// of one of its ends.
     ///
     /// The bound is relative, because versions of one program are all equally close, however low
     /// their kinship is. If several drivers contain one framework, two builds of one driver are far
@@ -410,7 +411,7 @@ impl Links {
         self.starts[place as usize + 1] - self.starts[place as usize]
     }
 
-    /// Reads the links of a content into `halves`, ascending by the other end.
+    /// Reads the links of a content into `halves`, in ascending order of their other ends.
     pub(super) fn read(&self, place: u32, halves: &mut Vec<HalfLink>) -> Result<(), AskError> {
         halves.clear();
         let (from, to) = (self.starts[place as usize], self.starts[place as usize + 1]);
@@ -421,8 +422,8 @@ impl Links {
 /// Merges all links of one pair into one.
 pub(super) type JoinLinks<'j> = dyn FnMut(&[HalfLink]) -> Result<Option<HalfLink>, AskError> + 'j;
 
-/// Joins the links of a pair into one. They are joined as seen from the lesser end, so both ends
-/// get the same link.
+/// Joins the links of a pair into one. All of them are first turned to be seen from the lesser end,
+/// so both ends get the same link.
 fn joined(halves: &[HalfLink], join: &mut JoinLinks<'_>) -> Result<Option<HalfLink>, AskError> {
     match halves {
         [first, ..] if first.from <= first.to => join(halves),

@@ -2,8 +2,8 @@
 //!
 //! A family has members that share nothing with the requested file. An answer also shows the worst
 //! pair of a group: the two members that share least. So figures are needed for files without a
-//! link. Measuring all pairs of a group would cost more than all its links. So the worst pair is
-//! chosen by estimates, and only that pair is measured.
+//! link. Measuring all pairs of a group would take longer than measuring all its links. So the
+//! worst pair is chosen by estimates, and only that pair is measured.
 
 use resemble_core::similarity::{Estimated, Interval, Unit};
 use resemble_core::{ContentId, Measures, Relation, Score};
@@ -23,8 +23,9 @@ use super::links::HalfLink;
 use super::solve::{IgnoredPieces, stripped};
 use resemble_relate::join::Table;
 
-/// The maximum number of members among which the worst pair of a group is searched. They are the
-/// members furthest from the centre. A group of a thousand has half a million pairs.
+/// The maximum number of members among which the worst pair of a group is searched. These are the
+/// members furthest from the centre. The number is small, because a group of a thousand members has
+/// half a million pairs.
 pub(super) const MEASURED: usize = 48;
 
 /// A file of a group: its place, and the contents to compare.
@@ -33,7 +34,7 @@ pub(super) type GroupSide<'s> = (u32, &'s [(Rendition, StoredSketch)]);
 /// Returns the measures of two contents, if they were measured.
 type Measure<'m> = dyn Fn(&StoredSketch, &StoredSketch) -> Result<Option<Measures>, AskError> + 'm;
 
-/// The groups of an answer, and the tools to measure them.
+/// The groups of an answer, and the data and objects with which they are measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shown<'a> {
     pub(super) snapshot: &'a Snapshot,
@@ -71,8 +72,8 @@ impl MeetingShares {
 }
 
 impl Shown<'_> {
-    /// Returns the contents by which a place is compared: its own and its renditions. Ignored
-    /// fingerprints are removed from them.
+    /// Returns the contents by which the file at a place is compared: its own content and its
+    /// renditions. Ignored fingerprints are removed.
     pub(super) fn kept_of(&self, place: u32) -> Result<Vec<(Rendition, StoredSketch)>, AskError> {
         let table = &self.collection.table;
         let all = all_of(self.snapshot, table.id(place), self.collection.text)?.into_iter();
@@ -82,7 +83,8 @@ impl Shown<'_> {
             .collect())
     }
 
-    /// Returns the shares of two files, measured if both can be read.
+    /// Returns the shares of two files. They are measured if both files can be read, and otherwise
+    /// estimated.
     pub(super) fn measured(
         &self,
         a: GroupSide<'_>,
@@ -142,8 +144,9 @@ impl Shown<'_> {
         }))
     }
 
-    /// Returns the shares of two files, by the pair of renditions that shares most. `measure`
-    /// returns the measures of two contents; if it returns `None`, they are estimated.
+    /// Returns the shares of two files. They are those of the pair of renditions that shares most.
+    /// `measure` returns the measures of two contents; if it returns `None`, the measures are
+    /// estimated.
     fn meeting(
         &self,
         (a, of_a): GroupSide<'_>,
@@ -197,9 +200,9 @@ impl Shown<'_> {
         Ok(MeetingShares::new(best.0, best.1))
     }
 
-    /// Returns the least containment of any two members, and whether it is an estimate. Pairs
-    /// without a link are estimated, among the first [`MEASURED`] of `members`, and the pair with
-    /// the least estimate is measured. Pairs too small to judge are skipped.
+    /// Returns the least containment of any two members, and whether it is an estimate. Among the
+    /// first [`MEASURED`] of `members`, the pairs without a link are estimated. The pair with the
+    /// least estimate is then measured. Pairs too small to judge are skipped.
     pub(super) fn worst(
         &self,
         links: &[HalfLink],
@@ -269,8 +272,8 @@ fn all_of(
     Ok(kept)
 }
 
-/// Returns the figures that every question shows of two unread files, by the renditions that share
-/// most. Returns `None` if no estimate is possible.
+/// Returns the figures that every question shows of two unread files. They are those of the pair of
+/// renditions that shares most. Returns `None` if no estimate is possible.
 pub(super) fn shown(
     (snapshot, table): (&Snapshot, &Table),
     (text, unit): (bool, Unit),

@@ -14,19 +14,21 @@
 //! 2. [`common_pieces`] sorts all (piece, content) records, ignores pieces that too many contents
 //!    have, and finds connected contents.
 //! 3. `solve` drops unconnected contents, packs the others into problems that fit, and estimates
-//!    pairs with something in common. A pair that may be a **link** by its estimate's interval
-//!    becomes a draft. `drafts` measures these pairs on the contents, and `terms` decides which are
-//!    links. Unreadable pairs and pairs beyond the budget keep their estimate and are marked.
+//!    pairs with something in common. A pair becomes a draft if the interval of its estimate allows
+//!    a **link**. `drafts` reads the contents of these pairs and measures them, and `terms` decides
+//!    which are links. Pairs that cannot be read, or are beyond the budget, keep their estimates
+//!    and are marked.
 //! 4. `resemble_core::cluster` cuts the network of links into groups without chains. `--family` and
 //!    `order` follow the connected components.
 //! 5. The contents include the renditions of files (`renditions`). A link of two renditions is a
 //!    link of their files. If two files have several links, only the best one counts. Containers
-//!    are measured by their members (`held`), and each member nominates its container for single
-//!    files.
+//!    are measured by their members (`held`). If a single file resembles a member, the member's
+//!    container is compared with that file.
 //! 6. `within` adds the groups of members of one container.
-//! 7. `answer` formats the groups that are shown, and only those.
+//! 7. `answer` formats only the groups that are shown.
 //!
-//! Two members of a group, such as its worst pair, may have no link: `meeting` measures them, too.
+//! Two members of a group may have no link, as in its worst pair. `meeting` measures such pairs,
+//! too.
 //!
 //! Another program may give the pairs of step 3 (docs/scale.md). [`Accounts`] then check the pairs
 //! against the counts of step 2, and `linked` decides which of them may be links.
@@ -36,8 +38,8 @@
 //!
 //! **Memory.** The path of each file, about 50 bytes per content, and the answer are always in
 //! memory. Everything else obeys [`GroupsRequest::memory`]: sorting, problems and links go to
-//! scratch files. The code and the result are the same with and without a bound. Without a bound
-//! nothing is written.
+//! scratch files. The result is the same with and without a bound, and so is the code. Without a
+//! bound, nothing is written.
 
 use std::path::Path;
 
@@ -95,7 +97,7 @@ use terms::LinkTerms;
 pub enum KnownPairs<'a> {
     /// No pair is known.
     None,
-    /// The pairs that may be links, as an earlier question stored them in this cache.
+    /// The pairs that may be links. An earlier question stored them in this cache.
     Cached(&'a dyn FindingsCache),
     /// Only pairs that another program has found are checked: docs/scale.md.
     Given(&'a dyn ExternalPairs),
@@ -109,7 +111,8 @@ impl<'a> KnownPairs<'a> {
         }
     }
 
-    /// Opens the pairs that another program found, if they were given, to check them.
+    /// Opens the pairs that another program found, so that they can be checked. Returns `None` if
+    /// no pairs were given.
     fn accounts(
         self,
         request: &GroupsRequest,
@@ -134,7 +137,7 @@ enum About {
     Everything,
     /// One content.
     Content(u32),
-    /// A file that takes no part, or an empty one. Nothing is similar to it.
+    /// A file that is not in the scope, or an empty file. Nothing is similar to it.
     Nothing,
 }
 

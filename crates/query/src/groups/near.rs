@@ -1,7 +1,7 @@
 //! Finds the similar files of a scope for another question.
 //!
-//! `dirs` measures directories, and near files add to their similarity. Near files are those that
-//! `groups` links, with the same figures.
+//! `dirs` measures directories, and similar files in two directories add to the similarity of
+//! these. The similar files are those that `groups` links, with the same figures.
 
 use std::path::Path;
 
@@ -41,7 +41,8 @@ pub(crate) struct NearLink {
     pub(crate) ends: Option<[(u32, u32); 2]>,
 }
 
-/// Beyond this many estimates no bounds are computed, because they are expensive.
+/// If there are more estimates than this, no bounds are computed, because computing them takes
+/// long.
 pub(crate) const MOST_ESTIMATES: usize = 10_000;
 
 impl NearLink {
@@ -59,13 +60,13 @@ impl NearLink {
 /// The links that are requested.
 #[derive(Clone, Copy)]
 pub(crate) struct NearTerms<'a> {
-    /// Returns whether two files with these contents are compared.
+    /// Returns whether files with these two contents are compared.
     pub(crate) is_wanted: &'a (dyn Fn(ContentId, ContentId) -> bool + Sync),
     /// Selects the needed links from all possible ones.
     pub(crate) needed: NeededLinks<'a>,
     /// The read budget, in the unit of [`MOST_WORK`](resemble_relate::prove::cost::MOST_WORK).
     pub(crate) work: u64,
-    /// The bound of [`GroupsRequest::memory`], with the directory for data beyond it.
+    /// The bound of [`GroupsRequest::memory`], and the directory for data that exceed the bound.
     pub(crate) memory: Option<(u64, &'a Path)>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A compressor with a window uses the common content of two files only if they are close in the
 //! archive. So the contents of each connected component are put in a row, each next to a similar
-//! content. The row is a walk along the maximum spanning tree, from one end of its longest path.
+//! content. The row follows the maximum spanning tree, from one end of the tree's longest path.
 //! Copies of one content are adjacent. The rows, and the files that resemble no other file, are
 //! ordered by extension and path. Files of one kind share at least their vocabulary.
 

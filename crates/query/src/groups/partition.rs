@@ -1,9 +1,10 @@
 //! Stores the contents of each sub-problem in pieces of one file (Forman, Eshghi & Chiocchetti
 //! 2005, section 2.5, step 6).
 //!
-//! The paper writes one file for each sub-problem in a linear pass. There may be more sub-problems
-//! than a process may have open files. So here all sub-problems share one scratch file. Each has a
-//! buffer, and the position of each written buffer is recorded. A record never spans two pieces.
+//! The paper writes one file for each sub-problem in a linear pass. But there may be more
+//! sub-problems than the number of files that a process can have open. So here all sub-problems
+//! share one scratch file. Each has a buffer, and the position of each written buffer is recorded.
+//! A record never spans two pieces.
 
 use std::path::Path;
 
@@ -28,12 +29,12 @@ struct PartitionPart {
     extents: Vec<Extent>,
 }
 
-/// The minimum size of a buffer in bytes. A full buffer is written at once.
+/// The minimum size of a buffer in bytes. A full buffer is written immediately.
 const LEAST_PIECE: u64 = 4 << 10;
 const MOST_PIECE: u64 = 256 << 10;
 
 impl Partition {
-    /// Prepares this many sub-problems, whose buffers together take about `room` bytes.
+    /// Prepares `parts` sub-problems, whose buffers together take about `room` bytes.
     pub(super) fn new(parts: usize, room: u64, dir: &Path) -> Result<Self, AskError> {
         let most = (room / parts.max(1) as u64).clamp(LEAST_PIECE, MOST_PIECE);
         Ok(Self {
@@ -119,8 +120,8 @@ impl Contents<'_> {
             .and_then(|len| reader.bytes(len as usize))
             .and_then(decode);
         self.at = self.piece.len() - reader.0.len();
-        // Decoding can only fail if another process has changed the scratch file, which has no
-        // name.
+        // Decoding fails only if another process has changed the scratch file. The file has no
+        // name, so this is unlikely.
         record.map(Some).ok_or_else(|| self.scratch.damaged())
     }
 }

@@ -16,14 +16,14 @@ use super::partition::Partition;
 use resemble_relate::join::Table;
 use resemble_relate::sort::MemoryBudget;
 
-/// The number of contents that a thread reads at a time.
+/// The number of contents that a thread reads in one step.
 const BATCH: usize = 256;
 
 /// Sets of contents packed into problems.
 #[derive(Debug)]
 pub(super) struct Problems {
-    /// The problem of each place. It is [`Self::NONE`] if the question is not about the content, or
-    /// if the content has nothing in common with others.
+    /// The problem of each place. It is [`Self::NONE`] if the question is not about the content at
+    /// the place, or if this content has nothing in common with others.
     bin_of: Vec<u32>,
     /// The approximate memory of each problem in bytes.
     pub(super) weights: Vec<u64>,
@@ -41,7 +41,8 @@ impl Problems {
             *contents += 1;
             *weight += table.weight(place);
         }
-        // Sets of one content are left out: they are the most frequent, and need no work.
+        // Sets that consist of one content are left out. Most sets are of this kind, and need no
+        // work.
         let wanted = |set: u32| only.is_none_or(|only| only == set);
         let several: Vec<u32> = (0..sets.len() as u32)
             .filter(|&set| weights[set as usize].0 > 1 && wanted(set))

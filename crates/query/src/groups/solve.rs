@@ -7,9 +7,9 @@
 //! from the disk. A pair that may be a link becomes a draft (`drafts`). Measuring decides whether
 //! the draft becomes a link.
 //!
-//! A set that does not fit is solved **piecewise**, block by block. Each block is compared with
-//! itself and with all later contents, which are streamed past it. The pairs are the same, but the
-//! set is read once per block.
+//! A set that does not fit is solved **piecewise**, block by block. The contents of each block are
+//! compared with each other and with all later contents, which are read one after the other. The
+//! pairs are the same, but the set is read once per block.
 
 mod drafts;
 mod kin;
@@ -73,8 +73,8 @@ pub(super) struct Solver<'a> {
     pub(super) table: &'a Table,
     pub(super) counts: &'a Counts,
     pub(super) families: &'a Families,
-    /// True if samples are weighed by `counts`, because fewer contents are counted there than have
-    /// the sample.
+    /// True if samples are weighed by `counts`. Some contents that have a sample may not be counted
+    /// there.
     pub(super) weighs_by_counts: bool,
     /// The frames of the contents, and the samples of which frames may consist.
     pub(super) frames: (&'a Frames<'a>, &'a CommonSamples),
@@ -103,12 +103,12 @@ pub(super) struct SolvedLinks {
     pub(super) notes: Vec<String>,
 }
 
-/// The maximum number of files with one text that are all linked with each other. If there are
-/// more, each is linked only with the first file.
+/// The maximum number of files with the same text that are all linked with each other. If more
+/// files have the text, each is linked only with the first of them.
 const MOST_OF_ONE_TEXT: usize = 48;
 
-/// The size of a block in bytes if memory is not bounded. It is large enough to be quick, and small
-/// enough that there are blocks for several threads.
+/// The size of a block in bytes if memory is not bounded. A block is large enough to be solved
+/// efficiently, and small enough that there are blocks for several threads.
 const USUAL_BLOCK: u64 = 96 << 20;
 
 impl Solver<'_> {
@@ -156,7 +156,7 @@ impl Solver<'_> {
             (self.room, self.dir),
         )?;
         let all: u64 = problems.weights.iter().sum();
-        // A large problem, which is much of the work, gets all threads. Each small one gets one
+        // A large problem, which is much of the work, gets all threads. Each small problem gets one
         // thread.
         let (large, small): (Vec<usize>, Vec<usize>) = (0..problems.weights.len())
             .partition(|&at| problems.weights[at] > capacity.min(all / 2));
@@ -276,8 +276,8 @@ impl Solver<'_> {
             };
             self.snapshot.stop().go_on()?;
             for (at, &one) in owners.iter().enumerate() {
-                // A few files are all linked with each other. If there are more, each is linked
-                // only with the first one, which becomes their centre.
+                // If only a few files have the text, all are linked with each other. Otherwise each
+                // is linked only with the first file, which becomes their centre.
                 if at > 0 && owners.len() > MOST_OF_ONE_TEXT {
                     break;
                 }
@@ -323,7 +323,7 @@ impl Solver<'_> {
         sink.push(link.swapped())
     }
 
-    /// Returns the sink of one thread: its own, an idle one, or a new one.
+    /// Returns the sink of one thread: its own, one that no thread uses, or a new one.
     fn own<'s, R: Record>(
         &self,
         sinks: &Sinks<R>,
@@ -415,7 +415,7 @@ impl Solver<'_> {
             return Ok(());
         }
         let measures = self.estimate(pair);
-        // The estimate leaves ignored content out, so this rarity leaves it out, too.
+        // The estimate leaves out ignored pieces, so `of_it` leaves them out, too.
         let sketches = (pair.0.sketch(), pair.1.sketch());
         let (of_it, of_all) = self.counts.rarities(&sketches.0, &sketches.1);
         may_link &= self.terms.may_link(pair, common, &measures, of_it);
@@ -428,8 +428,8 @@ impl Solver<'_> {
             if may_link {
                 let frame = self.frame(places, (a.0, b.0))?;
                 let framed = frame.rarity(&a.0.signature, &b.0.signature);
-                // If the weight is 0, all common samples are in the frame. They are no evidence
-                // that the texts share other words.
+                // If the weight is 0, all common samples are in the frame. These samples are not
+                // evidence that the texts share other words.
                 may_link = framed.is_none_or(|framed| framed.weight > 0.0);
                 rarity = less_of(rarity, framed);
             }
@@ -460,9 +460,9 @@ impl Solver<'_> {
         }
     }
 
-    /// Returns the average worth of the samples that two contents share. If only a part of a
-    /// problem, or a family, is in memory, some contents with a sample are unknown. Then the worth
-    /// follows from `self.counts`, as it does with [`Self::weighs_by_counts`].
+    /// Returns the average worth of the samples that two contents share. If only a family or a part
+    /// of a problem is in memory, some contents with a sample are unknown. Then the worth follows
+    /// from `self.counts`, as if [`Self::weighs_by_counts`] were true.
     fn weight(
         &self,
         (a, b): (&StoredSketch, &StoredSketch),
@@ -536,7 +536,7 @@ impl Solver<'_> {
             }
             let block = self.block_of(kept, true);
             self.block(&places, &block, threads(), sinks)?;
-            // The remaining contents are streamed past the block.
+            // The remaining contents are read one after the other and compared with the block.
             let rest = Mutex::new((held.clone(), contents.clone()));
             let used = on_threads(threads(), || {
                 let mut sink = None;
@@ -567,8 +567,8 @@ impl Solver<'_> {
     }
 }
 
-/// Returns whether at least half of the samples of a content are ignored. In a file with a long
-/// header, one sample of its own text is as much evidence as two samples of another file.
+/// Returns whether at least half of the samples of a content are ignored. If a file has such a long
+/// header, one sample of its other text is as much evidence as two samples of a usual file.
 const fn is_header((kept, ignored): BlockContent<'_>) -> bool {
     ignored.len() >= kept.signature.fingerprints.len() && !ignored.is_empty()
 }

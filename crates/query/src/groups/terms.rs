@@ -2,11 +2,11 @@
 //!
 //! A pair is a **link** if it has a relation (or reaches `min`), and if its score without common
 //! text is high enough. This rule applies to the measures of the two contents. Before a pair is
-//! measured, it must pass three cheaper checks. Each check is more costly than the one before, and
-//! is made for fewer pairs. Two look at how much both contents have in common
-//! ([`LinkTerms::could_be`], [`LinkTerms::is_worth_an_estimate`]). The third looks at the upper
-//! ends of the estimates' intervals ([`LinkTerms::may_link`]). A check drops a possible link only if
-//! the samples of the pair are far from what they are on average.
+//! measured, it must pass three checks that take less time. Each check takes longer than the check
+//! before, and is made for fewer pairs. Two checks consider how much both contents have in common
+//! ([`LinkTerms::could_be`], [`LinkTerms::is_worth_an_estimate`]). The third considers the upper
+//! ends of the estimates' intervals ([`LinkTerms::may_link`]). A check drops a possible
+//! link only if the samples of the pair are far from what they are on average.
 
 use resemble_core::cluster::Sharing;
 use resemble_core::similarity::discount::Rarity;
@@ -52,10 +52,10 @@ impl PairFound {
     }
 }
 
-/// The containment that a share of common windows allows, divided by that share, as in `find`.
-/// Every scattered edit spoils 64 windows and only one byte. With a share p of common windows, the
-/// containment is at most about p·(1 − ln p). That is below 6·p for every p ≥ 0.007. The factor 8
-/// allows for the error of small samples.
+/// The upper bound of a containment, divided by the share of common windows. `find` uses the same
+/// bound. Every scattered edit changes 64 windows, but only one byte. With a share p of common
+/// windows, the containment is at most about p·(1 − ln p). That is below 6·p for every p ≥ 0.007.
+/// The factor 8 allows for the error of small samples.
 const MOST_PER_WINDOW: f64 = 8.0;
 
 /// The allowance for regular edits: the bound p·(1 − ln p) assumes random edits of windows. For
@@ -82,8 +82,8 @@ impl LinkTerms {
         }
     }
 
-    /// Returns whether this much common content could make a link: thousands of files share a
-    /// phrase, few share most of a file.
+    /// Returns whether this much common content could make a link. The check is useful, because
+    /// thousands of files share a phrase, but few files share most of their text.
     pub(super) fn could_be(&self, (a, b): (&StoredSketch, &StoredSketch), common: Common) -> bool {
         if too_small(a.size) || too_small(b.size) {
             return false;
@@ -98,7 +98,7 @@ impl LinkTerms {
     }
 
     /// Returns whether this much common content could make a link after the discount. `weight` is
-    /// the average worth of a common sample. Nearly all pairs that could be links without the
+    /// the average worth of a common sample. Nearly all pairs that could be links before the
     /// discount share only a licence.
     pub(super) fn is_worth_an_estimate(
         &self,
@@ -128,7 +128,7 @@ impl LinkTerms {
         self.is_enough((a.size, b.size), (most(usable_a), most(usable_b)), weight)
     }
 
-    /// Returns whether the true shares of an estimated pair may make a link.
+    /// Returns whether the true shares of an estimated pair may be large enough for a link.
     pub(super) fn may_link(
         &self,
         (a, b): (&StoredSketch, &StoredSketch),
@@ -179,7 +179,8 @@ impl LinkTerms {
         Fraction::from_millionths(sharing.most_kinship()) >= self.least()
     }
 
-    /// Returns the link that a pair makes, seen from its first place, if it makes one.
+    /// Returns the link that a pair makes, seen from the first place. Returns `None` if the pair
+    /// makes no link.
     pub(super) fn link_of(&self, places: (u32, u32), found: &PairFound) -> Option<HalfLink> {
         let PairFound {
             sizes,
@@ -191,7 +192,8 @@ impl LinkTerms {
         } = found;
         let raw = measures.containment()?;
         let by_figures = similarity::relation(false, sizes.0, sizes.1, measures, self.min_shared);
-        // Two files that repeat one phrase share much of their bytes, but have no relation.
+        // If two files repeat the same phrase, they share many of their bytes, but have no
+        // relation.
         let is_phrase = !is_estimate && relation.is_none() && by_figures.is_some();
         let is_link = Fraction::from(raw) >= self.min
             && (found.is_same_text()
@@ -211,8 +213,8 @@ impl LinkTerms {
             weight: rarity.map_or(1.0, |rarity| rarity.weight),
         }
         .kinship();
-        // The smaller of both shares decides, so a licence is not linked with the code that
-        // contains it.
+        // The smaller share is used, so that a licence is not linked with the code that contains
+        // it.
         let of_both = Fraction::from(*of_both).millionths().unwrap_or(0);
         let score = score.max(of_both);
         if Fraction::from_millionths(score) < self.least() {

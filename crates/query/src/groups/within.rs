@@ -1,9 +1,9 @@
 //! Finds groups of members of one container: form letters in a mailbox, versions of a document in
 //! an archive.
 //!
-//! These groups follow the rules for groups of files and are listed among them, with the paths of
-//! the members. Members are not files, so they are in no set of identical files. A plan acts on
-//! files, so no step of a plan treats a member.
+//! These groups follow the rules for groups of files. They are listed among the groups of files,
+//! with the paths of the members. Members are not files, so they are in no set of identical files.
+//! A plan acts on files, so no step of a plan concerns a member.
 
 use std::cmp::Reverse;
 use std::convert::Infallible;
@@ -25,7 +25,7 @@ use super::terms::{LinkTerms, PairFound};
 use super::{About, Collection, accepts};
 use resemble_relate::siblings::{SiblingPairs, SiblingTerms, Siblings};
 
-/// Adds the groups within the containers of a question to those of its files.
+/// Adds the groups within the containers of a question to the groups of its files.
 pub(super) fn add(
     (snapshot, part_reader): (&Snapshot, Option<&dyn PartReader>),
     collection: &Collection,
@@ -77,7 +77,7 @@ pub(super) fn add(
 /// The members of one container with their links.
 struct MemberNetwork<'c> {
     container: &'c SiblingPairs<'c>,
-    /// For each member, its links, in which the member is `from`.
+    /// The links of each member, in which the member is `from`.
     links: Vec<Vec<HalfLink>>,
 }
 
@@ -233,8 +233,8 @@ impl<'c> MemberNetwork<'c> {
         })
     }
 
-    /// Returns the least containment of any two members. Pairs without a link count, too, among the
-    /// first [`MEASURED`] members.
+    /// Returns the least containment of any two members. Pairs without a link are considered only
+    /// among the first [`MEASURED`] members.
     fn worst(&self, links: &[HalfLink], members: &[u32]) -> Fraction {
         let linked = |a: u32, b: u32| self.links[a as usize].iter().any(|half| half.to == b);
         let mut worst = links.iter().map(|link| link.tie().containment()).min();

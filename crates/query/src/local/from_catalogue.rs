@@ -1,4 +1,4 @@
-//! Reads a file from a catalogue for a question that another process answers.
+//! Finds a file in a catalogue for a question that another process answers.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use resemble_proto::catalogued::{Source, source_of};
 use super::LocalError;
 use crate::find::ReadSubject;
 
-/// Returns the record of the file or member at a path in a catalogue that no index keeps.
+/// Returns the record of a file or member in a catalogue file that no index has.
 ///
-/// Returns `None` if the path is in no such catalogue, or if the catalogue has no such file. The
-/// entire catalogue is loaded into memory.
+/// Returns `None` if the path is not in such a catalogue, or if the catalogue does not have the
+/// file. The entire catalogue is loaded into memory.
 pub fn read_catalogued(path: &Path, params: &Params) -> Result<Option<ReadSubject>, LocalError> {
     let Some((Source::File(file), root, _)) = source_of(path) else {
         return Ok(None);

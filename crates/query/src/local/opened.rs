@@ -1,4 +1,4 @@
-//! Opens the index of a command: the cache, a replacement, or one in memory.
+//! Opens the index of a command: the cache, a replacement of the cache, or an index in memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::{LocalError, LocalOptions};
 /// An index for a command.
 pub(super) struct OpenedIndex {
     pub(super) index: Index,
-    /// The path of the cache; `None`: in memory.
+    /// The path of the cache. It is `None` if the index is in memory.
     pub(super) cache: Option<PathBuf>,
     /// True if the cache exceeded its limit and was replaced.
     pub(super) outgrown: bool,
@@ -21,7 +21,8 @@ pub(super) struct OpenedIndex {
 }
 
 impl OpenedIndex {
-    /// Opens the cache, or an index in memory on request or if the cache cannot be used.
+    /// Opens the cache. Returns an index in memory if that is requested or the cache cannot be
+    /// used.
     pub(super) fn of(options: &LocalOptions) -> Result<Self, LocalError> {
         let Some(path) = &options.cache else {
             return Ok(Self {
@@ -56,7 +57,8 @@ impl OpenedIndex {
         let outgrown =
             fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() > options.cache_bytes);
         if outgrown {
-            // A running command is not harmed by the removal: it keeps its open file.
+            // The removal does not disturb a running command, because the command keeps its open
+            // file.
             fs::remove_file(path).map_err(|e| format!("{}: {e}", path.display()))?;
         }
         let (index, note) = match usable(path, &options.params) {
@@ -92,8 +94,8 @@ enum Unusable {
     AsItIs(String),
 }
 
-/// Opens the index at this path, and removes what killed commands have left in it of unnamed
-/// catalogues. Returns a note if the index had to be replaced.
+/// Opens the index at this path. Removes the data of unnamed catalogues that killed commands have
+/// left in it. Returns a note if the index had to be replaced.
 fn usable(path: &Path, params: &Params) -> Result<(Index, Option<String>), Unusable> {
     let opened = Index::open(path, params, &Options::default());
     let (index, aside) = opened.map_err(|error| match error {

@@ -11,14 +11,14 @@ use resemble_relate::judge::matched::Match;
 use resemble_relate::nominate::evidence::Counts;
 use resemble_relate::scope::ScopedFile;
 
-/// A pair of files before it is a row; `a` has the lesser path.
+/// A pair of files before its row is made. `a` has the lesser path.
 pub(super) struct PairDraft<'a> {
     a: &'a ScopedFile,
     b: &'a ScopedFile,
     matched: &'a Match,
     /// `None` if a file is too small to judge.
     score: Option<Score>,
-    /// The least possible score, by which rows are ranked. Rows without one are last.
+    /// The least possible score, by which rows are ranked. Rows without a rank are last.
     rank: Option<Score>,
     /// True if `b` is the first of the two files that `matched` compares.
     is_swapped: bool,
@@ -35,7 +35,8 @@ pub(super) struct RowTexts {
     stated: StatedDates,
 }
 
-/// The dates that documents state, in seconds since 1970, by their contents.
+/// The date that each document states, in seconds since 1970. The key is the content of the
+/// document.
 pub(super) type StatedDates = HashMap<ContentId, i64>;
 
 impl RowTexts {
@@ -89,7 +90,7 @@ impl PairDraft<'_> {
 
     /// Compares rows by rank.
     pub(super) fn compare(&self, other: &Self) -> std::cmp::Ordering {
-        // Most rows differ in their rank, so the rest of the key is computed only for equal ranks.
+        // Few rows have equal ranks, so the rest of the key is computed only for these.
         let by_rank = other.rank.cmp(&self.rank);
         by_rank.then_with(|| {
             let rank_of = |row: &Self| row.rank.unwrap_or(Score::ZERO);
@@ -137,7 +138,7 @@ impl PairDraft<'_> {
         }
     }
 
-    /// Returns the row. `known` has the texts of earlier rows.
+    /// Returns the row. `known` stores texts that several rows have.
     pub(super) fn to_answer(&self, known: &mut RowTexts) -> PairRow {
         let measures = self.seen(self.matched.measures);
         let told = PairFigures {

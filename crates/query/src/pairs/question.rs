@@ -20,7 +20,7 @@ use super::draft::{PairDraft, row};
 use resemble_relate::copies::named_alike;
 use resemble_relate::siblings::{SiblingPairs, SiblingTerms, Siblings};
 
-/// All inputs that the pairs of a question depend on.
+/// All inputs on which the pairs of a question depend.
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) snapshot: &'a Snapshot,
@@ -61,10 +61,11 @@ impl<'a> Question<'a> {
         if self.renditions.is_unopened(one.0) || self.renditions.is_unopened(other.0) {
             return false;
         }
-        // A file may have further renditions, which decide by which one the file is compared.
+        // A file may have further renditions. All of them decide by which rendition the file is
+        // compared.
         let faces = |owner, kind| self.renditions.faces(owner, kind);
         let (ours, theirs) = (faces(one.0, kind), faces(other.0, other_kind));
-        // A container is compared by its members. A member, or the text of one, only nominates its
+        // A container is compared by its members. A member, or its text, only nominates the
         // container.
         let by_member = ours.named_by_member(one.1, theirs, other.1);
         by_member.unwrap_or_else(|| ours.meeting(theirs) == (one.1, other.1))
@@ -83,8 +84,8 @@ impl<'a> Question<'a> {
         one.1.meets(other.1)
     }
 
-    /// Returns the estimate for an archive and a single file that share a member. It is used until
-    /// both are measured. `None`: neither rendition is a member.
+    /// Returns the estimate for an archive and a single file that share a member. The estimate is
+    /// used until both are measured. Returns `None` if neither rendition is a member.
     pub(super) fn of_member(
         &self,
         one: (ContentId, Rendition),
@@ -114,7 +115,7 @@ impl<'a> Question<'a> {
         })
     }
 
-    /// Returns whether any two files are compared by these two contents.
+    /// Returns whether there are two files that are compared by these two contents.
     pub(super) fn meet(&self, (a, b): (&StoredSketch, &StoredSketch)) -> bool {
         self.meetings((a, b)).next().is_some()
     }
@@ -198,8 +199,8 @@ impl<'a> Question<'a> {
         let mut archives = part_reader.map(|reader| Archives::of(files, self.renditions, reader));
         let is_measured = |(owners, matched): &&mut PairMatch| {
             let holds = (self.holds_members(owners.0), self.holds_members(owners.1));
-            // Two archives with equal members are known to have the same text, so they are not
-            // measured.
+            // If two archives have equal members, it is known that they have the same text. So they
+            // are not measured.
             let is_known = holds == (true, true) && matched.relation == Some(Relation::SameText);
             owners.0 != owners.1 && holds != (false, false) && !is_known
         };
@@ -222,16 +223,16 @@ impl<'a> Question<'a> {
         }
         matched.retain(|(owners, matched)| {
             let holds = (self.holds_members(owners.0), self.holds_members(owners.1));
-            // An estimate by one common member shows nothing about the other members, so it is
-            // dropped.
+            // An estimate that is based on one common member shows nothing about the other members,
+            // so it is dropped.
             let is_of_member = matched.is_estimate && matched.interval.is_none();
             self.passes(matched) && !(is_of_member && holds.0 != holds.1)
         });
         Ok(matched)
     }
 
-    /// Adds a row for each pair of files. More than two identical files share a row, unless all are
-    /// requested.
+    /// Adds a row for each pair of files. More than two identical files share a row, unless all
+    /// rows are requested.
     pub(super) fn rows<'m>(
         &self,
         (a, b): (ContentId, ContentId),
@@ -297,7 +298,7 @@ impl<'a> Question<'a> {
     }
 
     /// Adds the rows of the members of one container. Only pairs that a listing would show are
-    /// added, because countless mails share a line.
+    /// added, because very many mails share a line with each other.
     pub(super) fn rows_within<'m>(
         &self,
         container: &'m SiblingPairs<'_>,

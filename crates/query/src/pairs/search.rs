@@ -1,4 +1,4 @@
-//! Finds the pairs of a question: texts by their words, everything else by the index data.
+//! Finds the pairs of a question: pairs of texts by their words, and other pairs by the index data.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -28,15 +28,15 @@ pub(super) struct PairSearch<'a> {
     pub(super) question: Question<'a>,
     pub(super) block: &'a PostingBlock,
     pub(super) texts: &'a Texts,
-    /// The pieces of each content that lie outside of templates, by place. Empty if they need not
-    /// be checked.
+    /// The pieces of each content that lie outside of templates, by place. The list is empty if
+    /// these pieces need not be checked.
     pub(super) outside_templates: &'a [HashSet<u64>],
 }
 
-/// The found pairs: measured ones by thread, and those that are still to be measured.
+/// The found pairs: those that were measured, by thread, and those that are still to be measured.
 pub(super) struct FoundPairs {
     pub(super) by_thread: Vec<WorkerPairs>,
-    /// The pairs that are to be measured, sorted by place. Each pair is there once.
+    /// The pairs that are still to be measured, sorted by place. No pair occurs twice.
     pub(super) drafts: Vec<DraftPair>,
     /// The kinships of the drafts that are not texts, if the requested score is the discounted one.
     pub(super) kinships: HashMap<(usize, usize), Score>,
@@ -86,8 +86,9 @@ impl PairSearch<'_> {
             })
     }
 
-    /// Adds two texts by their common words. The words give the figures. The pair becomes a draft
-    /// instead if the unit is bytes, if one content is data, or if both are tables.
+    /// Adds two texts that have common words, with figures that count these words. The pair becomes
+    /// a draft instead if the unit is bytes, if one content is data, or if both contents are
+    /// tables.
     fn add_by_words(
         &self,
         found: &mut WorkerPairs,
@@ -128,7 +129,7 @@ impl PairSearch<'_> {
     }
 
     /// Adds two contents with common samples as a draft, if they share more than unrelated contents
-    /// do. Pairs that are judged by their words are left out.
+    /// do. Pairs that are judged by their words are not added.
     fn add_by_samples(
         &self,
         found: &mut WorkerPairs,

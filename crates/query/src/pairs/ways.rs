@@ -1,4 +1,4 @@
-//! Selects the best of the ways in which two files are matched. The best one is the row of the
+//! Selects the best of the ways in which two files are matched. The best way becomes the row of the
 //! pair.
 
 use resemble_core::bits::BitSet;
@@ -11,7 +11,8 @@ use resemble_relate::renditions::Rendition;
 
 use super::{PairMatch, Question};
 
-/// The contents of two files, the lesser first, and one way in which the files are matched.
+/// The contents of two files, and one way in which the files are matched. The lesser content comes
+/// first.
 pub(super) type Pair = ((ContentId, ContentId), Way);
 
 /// One way in which two files are matched.
@@ -34,8 +35,8 @@ impl Way {
 }
 
 impl Question<'_> {
-    /// Returns whether two contents are files' own bytes and neither is a text. They are then
-    /// judged by their common windows.
+    /// Returns whether both contents are the own bytes of files, and neither is a text. They are
+    /// then judged by their common windows.
     pub(super) fn are_judged_by_windows(&self, pair: (&StoredSketch, &StoredSketch)) -> bool {
         let is_text = |content: &StoredSketch| content.kind == ContentKind::Text;
         let of_files = |(one, other): ((ContentId, Rendition), (ContentId, Rendition))| {
@@ -45,7 +46,7 @@ impl Question<'_> {
     }
 
     /// Returns the best way for each pair of files, unordered. There may be very many pairs, so
-    /// only their indexes are sorted.
+    /// only their indexes are sorted, not the pairs.
     pub(super) fn best_of(&self, mut matched: Vec<Pair>) -> Vec<PairMatch> {
         let places = (0u32..).zip(&matched);
         let mut by_owners: Vec<_> = places.map(|(at, &(owners, _))| (owners, at)).collect();
@@ -74,7 +75,7 @@ impl Question<'_> {
         of_best.collect()
     }
 
-    /// Returns whether two different files both hold members.
+    /// Returns whether the two files are different and both hold members.
     fn both_hold_members(&self, owners: (ContentId, ContentId)) -> bool {
         owners.0 != owners.1 && self.holds_members(owners.0) && self.holds_members(owners.1)
     }

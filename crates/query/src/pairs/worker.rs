@@ -95,7 +95,7 @@ impl WorkerPairs {
         for (one, other) in question.meetings((a, b)) {
             if one.1.is_whole() {
                 let at = usize::from(one.1 == Rendition::WholeBytes);
-                // Equal words have no interval, because their shares are certain.
+                // If the words are equal, there is no interval, because the shares are certain.
                 let interval = found.interval.as_deref().copied();
                 let part = Estimated {
                     measures: found.measures,

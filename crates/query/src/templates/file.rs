@@ -1,10 +1,10 @@
 //! The file of the templates.
 //!
-//! The file is JSON, so that a person can read and repair it. It has a version, so that a newer
-//! program's file does not look damaged. It is replaced by a rename: a reader sees the old or the
-//! new file, and a full disk damages nothing. Its mode is 0600, like all of the state. Writers hold
-//! a lock on another file beside it, because the daemon and several commands may mark at the same
-//! time. A file that cannot be parsed is never overwritten.
+//! The file is JSON, so that a person can read and repair it. It has a version, so that the file of
+//! a newer program is not taken for a damaged one. It is replaced by a rename: a reader sees the
+//! old or the new file, and a full disk damages nothing. Its mode is 0600, as for all files of the
+//! state. Writers hold a lock on another file in the same folder, because the daemon and several
+//! commands may mark at the same time. A file that cannot be parsed is never overwritten.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -26,7 +26,7 @@ pub const FILE_NAME: &str = "templates.json";
 /// The version that is written. The first version, whose templates have no shingles, can also be
 /// read.
 const FORMAT: u32 = 2;
-/// Larger files are refused, since no list of templates is that large.
+/// Larger files are refused, because no list of templates is that large.
 const LARGEST: u64 = 256 << 20;
 
 /// A failure to mark, unmark or list templates.
@@ -54,7 +54,7 @@ pub enum TemplateError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the file.
         found: u64,
     },
     /// The file cannot be read or written.
@@ -119,7 +119,7 @@ impl From<TemplateError> for AskError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TemplateRecord {
     pub(super) name: Option<String>,
-    /// The id of the chunking and sampling parameters of its pieces.
+    /// The id of the chunking and sampling parameters with which the pieces were made.
     pub(super) params: String,
     pub(super) files: u64,
     pub(super) share: Fraction,
@@ -128,7 +128,7 @@ pub(super) struct TemplateRecord {
 }
 
 impl TemplateRecord {
-    /// Returns the id, which derives only from the pieces and their parameters.
+    /// Returns the id. It depends only on the pieces and their parameters.
     pub(super) fn id(&self) -> String {
         let mut text = self.params.clone();
         for (hash, len) in &self.pieces.chunks {
@@ -185,11 +185,11 @@ struct WrittenTemplates {
     files: u64,
     share: Fraction,
     template: Fraction,
-    /// `MD5:length`.
+    /// Each chunk as `MD5:length`.
     chunks: Vec<String>,
-    /// 32 bits each, hexadecimal.
+    /// Each fingerprint as 32 bits in hexadecimal.
     fingerprints: Vec<String>,
-    /// 64 bits each, hexadecimal.
+    /// Each shingle as 64 bits in hexadecimal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     shingles: Vec<String>,
 }
@@ -277,7 +277,7 @@ fn chunk(text: &str) -> Option<(ChunkHash, u32)> {
     Some((ChunkHash(bytes), len.parse().ok()?))
 }
 
-/// Reads the templates in the file; none if the file does not exist.
+/// Reads the templates in the file. A missing file has no templates.
 pub(super) fn read(path: &Path) -> Result<Vec<TemplateRecord>, TemplateError> {
     let io = |source| TemplateError::Io {
         verb: "read",
@@ -371,6 +371,6 @@ fn write(path: &Path, records: &[TemplateRecord]) -> io::Result<()> {
     file.sync_all()?;
     drop(file);
     fs::rename(&new, path)?;
-    // The rename is durable only after the folder is synced.
+    // The rename is durable only after the folder is written to the disk.
     File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }

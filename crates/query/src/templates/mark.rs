@@ -17,8 +17,8 @@ use super::file::{TemplateError, TemplateRecord};
 use super::store::Store;
 use crate::groups;
 
-/// Records the content that the request's files have in common as a template in `store`. Files with
-/// the same content count once. `scratch` and the document reader must be the same as for
+/// Stores in `store`, as a template, the content that the request's files have in common. Files
+/// with the same content count once. `scratch` and the document reader must be the same as for
 /// [`groups::groups_with_parts`]. Only then does the id of a cluster lead to the cluster that was
 /// shown.
 pub fn mark_with_parts(
@@ -139,8 +139,8 @@ fn marked<'f>(
     Ok(marked)
 }
 
-/// Returns the share of the contents' bytes that this template removes and earlier templates do
-/// not. If the template has shingles, the bytes of a readable text are counted exactly.
+/// Returns the share of the contents' bytes that this template removes in addition to earlier
+/// templates. If the template has shingles, the bytes of a readable text are counted exactly.
 fn taken(snapshot: &Snapshot, pieces: &Template, marked: &[MarkedContent<'_>]) -> Fraction {
     let before = snapshot.templates();
     let mut alone = Templates::new(snapshot.params());

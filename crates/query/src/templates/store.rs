@@ -22,8 +22,8 @@ pub struct Store {
     seen: Mutex<Option<(FileStamp, Current)>>,
 }
 
-/// Identifies a version of the file. The file is replaced, never written to, so the inode number
-/// nearly suffices.
+/// Identifies a version of the file. The file is always replaced and never changed in place, so the
+/// inode number alone nearly identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileStamp {
     None,
@@ -58,7 +58,8 @@ pub struct Current {
 }
 
 impl Store {
-    /// Returns the store of a state folder, for an index with these parameters. Reads nothing yet.
+    /// Returns the store of a state folder, for an index with these parameters. Does not read the
+    /// file yet.
     pub fn new(state: &Path, params: &Params) -> Self {
         Self {
             path: state.join(FILE_NAME),
@@ -73,8 +74,8 @@ impl Store {
         &self.path
     }
 
-    /// Returns the current templates, and whether they changed since the last call. An unchanged
-    /// file costs one `stat`.
+    /// Returns the current templates, and whether they changed since the last call. If the file has
+    /// not changed, this takes only one `stat`.
     ///
     /// An unusable file counts as missing: answers are given without templates.
     /// [`Current::trouble`] has the reason for the user.
@@ -136,7 +137,8 @@ impl Store {
         })
     }
 
-    /// Adds a template and returns its row. The same pieces are not added twice.
+    /// Adds a template and returns its row. If a template already has the same pieces, returns the
+    /// row of that template.
     pub(super) fn add(&self, record: TemplateRecord) -> Result<TemplateRow, TemplateError> {
         file::change(&self.path, |records| {
             if let Some(name) = &record.name

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::why::layout::Stripe;
 
-/// Moves the borders between stripes so that none splits a character. A character differs if any of
-/// its bytes does.
+/// Moves the borders between stripes so that no border splits a character. A character differs if
+/// any of its bytes differs.
 pub(super) fn whole_characters(bytes: &[u8], stripes: &mut [Stripe], within: &Range<u64>) {
     for next in 1..stripes.len() {
         let border = stripes[next].range.start;
@@ -24,7 +24,7 @@ pub(super) fn whole_characters(bytes: &[u8], stripes: &mut [Stripe], within: &Ra
     }
 }
 
-/// Returns the multi-byte character that spans a place, if there is one.
+/// Returns the range of the multi-byte character that spans a place, if there is one.
 fn character_over(bytes: &[u8], place: u64, within: &Range<u64>) -> Option<Range<u64>> {
     let lead = (within.start.max(place.saturating_sub(3))..place)
         .rev()
@@ -42,8 +42,8 @@ fn character_over(bytes: &[u8], place: u64, within: &Range<u64>) -> Option<Range
     is_one.then_some(lead..end)
 }
 
-/// Formats bytes as `4d5a9000 03000000 MZ......`: groups of four bytes padded to a full row, and
-/// ASCII.
+/// Formats bytes as `4d5a9000 03000000 MZ......`: groups of four bytes in hex, padded to a full
+/// row, and then the bytes as ASCII.
 pub(super) fn hex(bytes: &[u8], width: usize) -> String {
     let mut text = String::with_capacity(width * 4);
     for at in 0..width {

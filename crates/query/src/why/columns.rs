@@ -20,7 +20,8 @@ pub(super) fn matches(comparison: &Comparison, options: &ViewOptions) -> View {
     built(comparison, options, Some(&ranges))
 }
 
-/// Builds the view of everything or of the matches only; without the bytes it has no rows.
+/// Builds the view of everything, or only of the matches. If the bytes are not known, the view has
+/// no rows.
 fn built(
     comparison: &Comparison,
     options: &ViewOptions,

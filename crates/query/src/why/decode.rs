@@ -1,13 +1,14 @@
 //! Decodes bytes of watched files as text that can be shown anywhere.
 //!
-//! A file may contain an escape sequence that repaints the screen or letters that reverse the line.
-//! Each ASCII control character except the tab becomes its picture (`␛`), so that it is shown and
-//! has no effect. Other control characters, invisible characters, those that change the direction
-//! of writing, and invalid UTF-8 become `U+FFFD`. Tabs are kept: the layout expands them.
+//! A file may contain an escape sequence that repaints the screen, or characters that reverse the
+//! rest of the line. Each ASCII control character except the tab becomes its picture (`␛`), so that
+//! it is shown and has no effect. Other control characters, invisible characters, those that change
+//! the direction of writing, and invalid UTF-8 become `U+FFFD`. Tabs are kept: the layout expands
+//! them.
 
 use resemble_core::printable::is_printable;
 
-/// Returns a safe character in place of a character of a file.
+/// Returns the safe character that is shown instead of a character of a file.
 pub(super) fn shown(c: char) -> char {
     match c {
         '\t' => '\t',
@@ -19,7 +20,7 @@ pub(super) fn shown(c: char) -> char {
 }
 
 /// Calls `each` with the position, the length and the character of everything in `bytes`. An
-/// invalid UTF-8 sequence is one replacement character.
+/// invalid UTF-8 sequence counts as one replacement character.
 pub(super) fn chars(bytes: &[u8], mut each: impl FnMut(usize, usize, char)) {
     let mut at = 0;
     for chunk in bytes.utf8_chunks() {

@@ -1,4 +1,5 @@
-//! Makes the text of `.similar/.why/NAME`, which the command also prints without a terminal.
+//! Makes the text of `.similar/.why/NAME`. The command prints the same text if its output is not a
+//! terminal.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -25,13 +26,13 @@ use resemble_relate::unread;
 /// The maximum number of lines shown in one explanation; the other lines are counted.
 const SHOWN: usize = 200;
 
-/// The maximum number of other places of the same content that are named.
+/// The maximum number of other places with the same content that are named.
 const COPIES_SHOWN: usize = 20;
 
 /// Returns the text of `.similar/.why/NAME`: relation, scores, shared ranges, differences.
 ///
-/// `snapshot` shows whether listed scores leave boilerplate or templates out; the text then says
-/// so. The templates and the copies in archives are also from `snapshot`.
+/// `snapshot` shows whether listed scores leave out boilerplate or templates; if they do, the text
+/// says so. The templates and the copies in archives also come from `snapshot`.
 pub fn explain(
     snapshot: &Snapshot,
     a: &Path,
@@ -71,8 +72,8 @@ pub fn explain(
         let _ = writeln!(text, "also in   {} more", grouped(left as u64));
     }
     if let Some(part_reader) = part_reader {
-        // Both files were just taken apart, and the parts of small files are cached. So this is
-        // cheap.
+        // Both files were just taken apart, and the parts of small files are cached. So this takes
+        // little time.
         let unread = [a, b].map(|path| unread::of_path(path, path, part_reader));
         for unread in unread.into_iter().flatten() {
             let label = if unread.is_trouble() {
@@ -97,7 +98,7 @@ pub fn explain(
 }
 
 /// Returns the bytes of a visible file, if they are still its indexed content. Another file may be
-/// at its path by now.
+/// at the path by now.
 fn known_bytes(snapshot: &Snapshot, path: &Path) -> Result<Vec<u8>, AskError> {
     let row = snapshot.file_at(path)?;
     let content = row.and_then(|row| row.state.content());
@@ -113,12 +114,12 @@ fn known_bytes(snapshot: &Snapshot, path: &Path) -> Result<Vec<u8>, AskError> {
 }
 
 impl Shared {
-    /// Returns the statements about both files as a whole, as pairs of a name and a sentence; `a`
-    /// and `b` have the sizes.
+    /// Returns the statements about both files as a whole. Each is a pair of a name and a sentence.
+    /// The statements `a` and `b` have the sizes of the files.
     pub fn summary(&self) -> Vec<(&'static str, String)> {
         let (measures, unit) = self.told();
         let unit = MeasureUnit::from(unit).word();
-        // Files that are too large to read are estimated.
+        // If the files are too large to read, the figures are estimates.
         let is_estimate = self.ranges_of == RangesOf::Chunks && !self.identical;
         let about = if is_estimate { "~" } else { "" };
         let percent = |score: Option<Score>, of: &str| match score {
@@ -282,11 +283,12 @@ impl MemberMatch {
 }
 
 impl Comparison {
-    /// Returns shared ranges and differences, a line each, in the order of display. Returns at most
-    /// `most` lines, and the number of further ones.
+    /// Returns one line for each shared range and each difference, in the order of display. Returns
+    /// at most `most` lines, and the number of further ones.
     ///
-    /// `=` is shared in order, `~` shared with another place (moved, or repeated), `-` only in a,
-    /// `+` only in b. For archives the lines are members.
+    /// A line begins with `=` if its range is shared in order, and with `~` if it is shared with
+    /// another place (moved, or repeated). It begins with `-` if the range is only in a, and with
+    /// `+` if it is only in b. For archives, the lines are about members.
     pub fn listed(&self, most: usize) -> (Vec<String>, usize) {
         let members = &self.shared.members;
         if !members.is_empty() {
@@ -354,7 +356,7 @@ impl Comparison {
     }
 }
 
-/// Returns a note if the listed score of a pair leaves boilerplate or a template out.
+/// Returns a note if the listed score of a pair leaves out boilerplate or a template.
 fn boilerplate_note(snapshot: &Snapshot, a: &Path, b: &Path) -> Option<String> {
     let limit = snapshot.boilerplate_limit();
     let signature = |path: &Path| {
@@ -385,8 +387,8 @@ fn boilerplate_note(snapshot: &Snapshot, a: &Path, b: &Path) -> Option<String> {
     })
 }
 
-/// Returns the other places of a member's content in archives and mails, which share one entry of a
-/// listing. The result is empty for a file.
+/// Returns the other places in archives and mails that have the content of a member. All these
+/// places have one entry in a listing. The result is empty for a file.
 fn copies_in_archives(snapshot: &Snapshot, path: &Path) -> Result<Vec<PathBuf>, AskError> {
     let member = locate(snapshot, path)?.and_then(|located| located.member);
     let row = member
@@ -410,7 +412,7 @@ fn copies_in_archives(snapshot: &Snapshot, path: &Path) -> Result<Vec<PathBuf>, 
     Ok(copies)
 }
 
-/// Returns a path on one line, whatever its bytes.
+/// Returns a path on one line, even if it has newlines or invalid characters.
 fn printable(path: &Path) -> String {
     path.to_string_lossy()
         .chars()

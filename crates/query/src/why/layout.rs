@@ -1,13 +1,13 @@
 //! Divides both files into stripes. Every byte belongs to one shared run or to none.
 //!
-//! Ranges are made for accounting: they may overlap in b, and a repeat may cross several of them. A
-//! display needs stripes that cover each file without overlap, with equal stripes in one colour.
+//! Ranges are made for counting: they may overlap in b, and a repeat may cross several ranges. A
+//! display needs stripes that cover each file without overlap. Equal stripes have the same colour.
 //! Overlapping bytes belong to the range in order, whose two sides are shown next to each other (a
-//! *step*). Between the steps are stripes that only one file has, and moved or repeated ones.
+//! *step*). Between the steps are stripes that only one file has, and moved or repeated stripes.
 //!
-//! A piece under 64 bytes that is not shown next to its equal is drawn as if only one file had it.
-//! It is the rest of a run that lost its other bytes to another run, often a single `}`. It still
-//! counts as shared.
+//! If a piece of less than 64 bytes is not shown next to its equal, it is drawn as if only one file
+//! had it. Such a piece, often a single `}`, is the rest of a run whose other bytes belong to
+//! another run. It still counts as shared.
 
 use std::ops::Range;
 
@@ -20,10 +20,10 @@ use crate::why::{Shared, SharedRange};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stripe {
     pub(super) range: Range<u64>,
-    /// The number of the shared run that the stripe belongs to, from 1. `None` if it is only in
-    /// this file.
+    /// The number, from 1, of the shared run to which the stripe belongs. It is `None` if the
+    /// stripe is only in this file.
     pub(super) run: Option<u32>,
-    /// The offset of the equal bytes in the other file; 0 without a run.
+    /// The offset of the equal bytes in the other file; 0 if the stripe belongs to no run.
     pub(super) twin: u64,
 }
 
@@ -47,7 +47,7 @@ pub struct Run {
 /// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
-    /// The part is in both files; it has the number of its run (from 1).
+    /// The part is in both files. The value is the number of its run, from 1.
     Shared(u32),
     /// The part is only in a.
     OnlyA,
@@ -55,7 +55,7 @@ pub enum BlockKind {
     OnlyB,
 }
 
-/// A part of one file, or equal parts of both in the same place.
+/// A part of one file, or equal parts of both files that are shown next to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The kind of the block: shared, or only in one file.
@@ -69,7 +69,7 @@ pub struct Block {
     pub elsewhere: Option<Range<u64>>,
 }
 
-/// Both files as stripes.
+/// Both files, divided into stripes.
 #[derive(Debug)]
 pub(super) struct Layout {
     /// The stripes of all of a, in order.
@@ -215,7 +215,7 @@ fn stripes_of_a(
                     Some(step) if step.run == run => step.a.start,
                     _ => range.a.end,
                 };
-                // The overlap belongs to the previous step, which has these bytes of b.
+                // The overlapping bytes of b belong to the previous step.
                 let before = at_b(range.b.start).filter(|_| begins > range.a.start);
                 let head = range.a.start..begins;
                 if is_seen(&head) {
@@ -236,7 +236,7 @@ fn stripes_of_a(
     a
 }
 
-/// Returns the stripes of b: the steps, and between them moved and repeated parts.
+/// Returns the stripes of b: the steps, and the moved and repeated parts between them.
 fn stripes_of_b(
     shared: &Shared,
     steps: &[Step],
@@ -286,7 +286,7 @@ fn stripes_of_b(
     b
 }
 
-/// Returns whether a piece that is not shown beside its equal is large enough to be coloured.
+/// Returns whether a piece is large enough to be coloured, if it is not shown next to its equal.
 fn is_seen(range: &Range<u64>) -> bool {
     range.end - range.start >= LEAST_RUN as u64
 }

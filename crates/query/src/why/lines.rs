@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// The line numbers of a text, stored for blocks of bytes. They take a five-hundredth of the text's
-/// size, even if the text consists of newlines.
+/// The line numbers of a text, stored for blocks of bytes. Their size is a five-hundredth of the
+/// text's size, even if the text consists of newlines.
 pub(super) struct Lines<'t> {
     text: &'t [u8],
     /// The number of newlines before each block of [`Self::BLOCK`] bytes.
@@ -26,8 +26,8 @@ impl<'t> Lines<'t> {
         Self { text, before }
     }
 
-    /// Returns the line, from 1, of the byte at a position. The end of the text is on the line that
-    /// a further byte would be on.
+    /// Returns the line, from 1, of the byte at a position. The end of the text counts as on the
+    /// line where the next byte would be.
     pub(super) fn at(&self, position: u64) -> u64 {
         let at = (position as usize).min(self.text.len());
         let Some(&before) = self.before.get(at / Self::BLOCK) else {

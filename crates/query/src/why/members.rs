@@ -2,10 +2,10 @@
 //!
 //! Equal members are found by their digests, first under the same name. Other members are measured
 //! against each other, and the best pairs are matched. A member without a partner is then matched
-//! with a member that already has one, if the two members are equal or have a relation. If one of
-//! these steps has more than [`MOST_TRIED`] pairs, it measures none of them. The members that are
-//! still left are matched by name. The measures of the whole pair do not depend on the matching:
-//! they are those of all members together.
+//! with a member that already has one, if the two members are equal or have a relation. A step that
+//! would measure more than [`MOST_TRIED`] pairs measures none. The members that are still left are
+//! matched by name. The measures of the two files do not depend on the matching: they are those of
+//! all members together.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -62,7 +62,7 @@ impl Comparison {
         .placed(None);
         shared.layer = Layer::Text;
         shared.words = (found.unit == Unit::Words).then_some(measures);
-        // Differences are shown by members, so no stretches of bytes are listed.
+        // Differences are shown member by member, so no stretches of bytes are listed.
         shared.differs_a.clear();
         shared.differs_b.clear();
         shared.members = members;
@@ -115,8 +115,8 @@ fn matches(a: &[HeldContent], b: &[HeldContent]) -> Vec<MemberMatch> {
             }
         }
     }
-    // The pairs that share most come first. Among pairs that share the same, those of one name come
-    // first.
+    // The pairs that share most come first. Among pairs that share the same amount, those with the
+    // same name come first.
     let named = |one: usize, other: usize| a[one].names == b[other].names;
     measured.sort_by(|x, y| {
         let order =

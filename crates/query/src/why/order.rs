@@ -1,20 +1,22 @@
 //! Determines which shared runs are in the same order in both files, and which were moved.
 //!
-//! [`common_runs`](resemble_core::similarity::runs::common_runs) finds *where* the bytes of a occur
-//! in b and ignores the order. Readers care about the order, since a moved block is a change.
+//! [`common_runs`](resemble_core::similarity::runs::common_runs) finds *where* the bytes of file a
+//! occur in file b, and ignores the order. The order matters to readers, because a moved block is a
+//! change.
 //!
-//! 1. **The backbone** is the heaviest chain of runs that rise in both files (the longest
-//!    increasing subsequence, weighted by bytes). A reader who goes through both texts in parallel
-//!    meets these runs in step. Neighbours may overlap in b by a few bytes, because an insertion
-//!    rarely begins and ends on unique bytes. The overlap counts once and is cut off when the runs
-//!    are laid out.
+//! 1. **The backbone** is the heaviest chain of runs that are in ascending order in both files (the
+//!    longest increasing subsequence, weighted by bytes). A reader who goes through both texts in
+//!    parallel finds these runs side by side. Neighbours may overlap in b by a few bytes, because
+//!    an insertion rarely begins and ends on unique bytes. The overlap counts once and is cut off
+//!    when the runs are laid out.
 //! 2. **Runs off the backbone are searched on it.** A run was matched with the place where most
-//!    bytes agree. A line may occur thirty times, and any of these places may have been taken. So
-//!    the two gaps between neighbours of the backbone are compared separately. What they share is
-//!    in order after all. The gaps are disjoint, so the second pass costs no more than the first.
-//! 3. **The rest is moved**, or **again** if b has it only inside a run that is already taken: a
-//!    has content twice that b has once. If b has content twice that a has once, the runs of a do
-//!    not show it, since each byte of a is matched once. The runs of b in a show it.
+//!    bytes agree. If a line occurs thirty times, this may be any of the thirty places. So the gap
+//!    between two neighbours of the backbone in a is compared with the gap between them in b. What
+//!    these gaps share is in order. The gaps are disjoint, so the second pass costs no more than
+//!    the first.
+//! 3. **The rest is moved**, or **again** if b has it only inside a run that is already used. Then
+//!    a has twice what b has once. If b has twice what a has once, the runs of a do not show it,
+//!    because each byte of a is matched once. The runs of b in a show it.
 
 use std::ops::Range;
 
@@ -23,11 +25,11 @@ use resemble_core::similarity::runs::{CommonRun, LEAST_RUN, common_runs};
 /// The placing of a shared range in the two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placing {
-    /// The range is on the backbone: ranges there are in the same order in both files.
+    /// The range is on the backbone, whose ranges are in the same order in both files.
     InOrder,
-    /// The range is at another place in the order.
+    /// The range is at different places in the orders of the two files.
     Moved,
-    /// One file has more copies of the range than the other; this copy is a surplus one.
+    /// One file has more copies of the range than the other file. This range is a surplus copy.
     Again,
 }
 
@@ -43,7 +45,7 @@ impl Placing {
 }
 
 /// The maximum number of passes over the gaps (step 2 above). Each pass finds runs that the
-/// previous one had matched out of order.
+/// previous pass had matched out of order.
 const LOOKS: usize = 3;
 
 /// The number of preceding runs among which overlaps are searched.
@@ -85,13 +87,15 @@ pub(super) fn place(
         .collect()
 }
 
-/// Returns for each run whether it is on the heaviest chain of runs that rise in both files.
+/// Returns for each run whether it is on the backbone: the heaviest chain of runs in ascending
+/// order in both files.
 fn backbone(runs: &[CommonRun]) -> Vec<bool> {
     let mut ends: Vec<u64> = runs.iter().map(|run| run.b.end).collect();
     ends.sort_unstable();
     ends.dedup();
     let mut best = PrefixBest::new(ends.len());
-    // The weight of the best chain that ends with each run, and the run before it.
+    // For each run, the weight of the best chain that ends with it, and the run before it in this
+    // chain.
     let mut chains: Vec<(u64, Option<usize>)> = Vec::with_capacity(runs.len());
     for (at, run) in runs.iter().enumerate() {
         let len = run.b.end - run.b.start;
@@ -112,7 +116,7 @@ fn backbone(runs: &[CommonRun]) -> Vec<bool> {
         chains.push(chain);
     }
     let mut on = vec![false; runs.len()];
-    // The first of equally heavy chains is taken.
+    // Of several equally heavy chains, the first is used.
     let mut last = (0..runs.len()).reduce(|best, at| {
         if chains[at].0 > chains[best].0 {
             at
@@ -145,8 +149,8 @@ impl PrefixBest {
         }
     }
 
-    /// Returns the heaviest value at a place below `places`; of equal values the first that was
-    /// put.
+    /// Returns the heaviest value at a place below `places`. Of several equal values, returns the
+    /// first that was stored.
     fn up_to(&self, places: usize) -> Option<(u64, usize)> {
         let mut best: Option<(u64, usize)> = None;
         let mut at = places;
@@ -162,8 +166,8 @@ impl PrefixBest {
     }
 }
 
-/// Compares the gaps between neighbours of the backbone separately. Returns whether new runs were
-/// found.
+/// Compares each gap between neighbours of the backbone in one file with the same gap in the other
+/// file. Returns whether new runs were found.
 fn look_between(runs: &mut Vec<CommonRun>, in_order: &mut Vec<bool>, a: &[u8], b: &[u8]) -> bool {
     let old = std::mem::take(runs);
     let was_in_order = std::mem::take(in_order);
@@ -228,8 +232,8 @@ fn in_gap(a: &[u8], b: &[u8], of_a: &Range<u64>, of_b: &Range<u64>) -> Vec<Commo
 }
 
 /// Returns the content that b repeats more often than a: the parts of `of_b` that no range covers
-/// yet. `of_b` are the runs of b in a, so their field `a` is a range of b. In the results `a` is a
-/// range of a again. They are in the order of b.
+/// yet. `of_b` are the runs of b in a, so their field `a` is a range of b. In the results, the
+/// field `a` is a range of a, as usual. The results are in the order of b.
 pub(super) fn repeats(ranges: &[(CommonRun, Placing)], of_b: &[CommonRun]) -> Vec<CommonRun> {
     let named = union(ranges.iter().map(|(run, _)| run.b.clone()).collect());
     let mut rest = Vec::new();
@@ -325,7 +329,8 @@ mod tests {
             let runs: Vec<CommonRun> = (0..9)
                 .map(|_| {
                     let len = 1 + random(9);
-                    // The places are far apart, so that no two runs overlap in part.
+                    // The places are so far apart that runs at different places of b do not
+                    // overlap.
                     let run = run(a, random(12) * 10, len);
                     a += len;
                     run

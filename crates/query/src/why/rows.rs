@@ -1,15 +1,16 @@
 //! Aligns the lines of two files in rows.
 //!
-//! 1. **A newline inside a step is an anchor**: it is the same byte in both files, so the lines
+//! 1. **A newline inside a step is an anchor**: the same newline is in both files, so the lines
 //!    that end with it share a row. All lines up to the last newline of the step are equal and may
 //!    be folded.
 //! 2. **Between anchors** lie differing, moved and repeated lines. Some lines are equal by chance,
-//!    but too short to count as shared: a brace, an empty line. They align the two sides by a
-//!    longest common subsequence, as in `diff`. The other lines are paired from the top.
+//!    but too short to count as shared: a brace, an empty line. These lines align the two sides by
+//!    a longest common subsequence, as in `diff`. The other lines are paired from the top.
 //! 3. **Folds are made before rows.** The lines of a folded stretch are counted, but not visited.
-//!    So a file of sixty million bytes costs a pass of `memchr` and the rows that are shown.
+//!    So even a file of sixty million bytes takes only a pass of `memchr` and the making of the
+//!    rows that are shown.
 //!
-//! Rows of bytes are made the same way; their units are pieces of a stripe instead of lines.
+//! Rows of bytes are made in the same way, from pieces of a stripe instead of lines.
 
 use std::ops::Range;
 
@@ -29,8 +30,8 @@ const LEAST_FOLDED: usize = 3;
 /// The maximum number of spans of one line.
 const SPANS: usize = 64;
 
-/// The average number of bytes of text that a row may have. All rows together have at most `ROW` ×
-/// [`ViewOptions::rows`].
+/// The maximum average number of bytes of text in a row. All rows together have at most `ROW` ×
+/// [`ViewOptions::rows`] bytes.
 const ROW: usize = 200;
 
 /// One of the two files.
@@ -83,7 +84,7 @@ pub(super) struct Builder<'d> {
     lines: Option<(Lines<'d>, Lines<'d>)>,
     options: ViewOptions,
     rows: Vec<Row>,
-    /// The positions up to which each file was shown or folded.
+    /// For each file, the position up to which it was shown or folded.
     done: (u64, u64),
     /// The number of bytes of text that may still be shown.
     left: usize,
@@ -403,7 +404,8 @@ impl<'d> Builder<'d> {
                 && right[j].fold.is_none()
                 && self.a.slice(&left[i].range) == self.b.slice(&right[j].range)
         };
-        // For each (i, j), the length of the longest common subsequence of the units from there on.
+        // For each (i, j), the length of the longest common subsequence of the units from i and
+        // from j on.
         let mut best = vec![0u16; (l + 1) * (r + 1)];
         for i in (0..l).rev() {
             for j in (0..r).rev() {
@@ -536,7 +538,7 @@ impl<'d> Builder<'d> {
         spans
     }
 
-    /// Returns the text of a span, with the middle of a long one left out.
+    /// Returns the text of a span. If it is long, its middle is left out.
     fn shortened(&self, bytes: &[u8]) -> String {
         let mut text = String::new();
         let mut add = |bytes: &[u8]| decode::chars(bytes, |_, _, c| text.push(c));

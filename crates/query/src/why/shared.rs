@@ -9,9 +9,10 @@ use resemble_proto::message::Layer;
 
 use super::order::Placing;
 
-/// A member of one archive, and its partner in the other. The partner is the free member that
-/// shares most. Without such a member, it is an equal or related member that has another partner,
-/// or else a member of the same name. One side is `None` if a member has no partner.
+/// A member of one archive, and its partner in the other archive. The partner is the member that
+/// shares most and has no other partner yet. Otherwise it is an equal or related member that
+/// already has a partner, or else a member of the same name. One side is `None` if a member has no
+/// partner.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemberMatch {
     /// The names that lead to the member of a, and its size. The names are empty for the text of a
@@ -23,7 +24,7 @@ pub struct MemberMatch {
     pub relation: Option<Relation>,
     /// The measures of the two members and their unit, if both exist.
     pub measures: Option<(Measures, Unit)>,
-    /// Whether the member of a, and the member of b, is also in an earlier match.
+    /// Whether the member of a is also in an earlier match, and whether the member of b is.
     pub again: (bool, bool),
 }
 
@@ -34,9 +35,9 @@ pub struct SharedRange {
     pub a: Range<u64>,
     /// The equal bytes of b.
     pub b: Range<u64>,
-    /// First and last line of a, from 1, if both files are text and were read.
+    /// The first and the last line of the range in a, from 1, if both files are text and were read.
     pub lines_a: Option<(u64, u64)>,
-    /// First and last line of b.
+    /// The first and the last line of the range in b.
     pub lines_b: Option<(u64, u64)>,
     /// The placing of this range among the others.
     pub placing: Placing,
@@ -49,12 +50,12 @@ impl SharedRange {
     }
 }
 
-/// A stretch of one file that is nowhere in the other.
+/// A stretch of one file that the other file does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// The bytes of the stretch.
     pub range: Range<u64>,
-    /// First and last line, from 1, if both files are text and were read.
+    /// The first and the last line of the stretch, from 1, if both files are text and were read.
     pub lines: Option<(u64, u64)>,
 }
 
@@ -63,9 +64,9 @@ pub struct Stretch {
 pub enum RangesOf {
     /// Runs of bytes, exact to the byte.
     Runs,
-    /// Rows of any length that two tables share, and runs.
+    /// Rows of any length that two tables share, and also runs of bytes.
     Rows,
-    /// Common chunks. The files are too large to compare to the byte.
+    /// Common chunks. The files are too large for a comparison of all bytes.
     Chunks,
 }
 
@@ -74,7 +75,8 @@ pub enum RangesOf {
 pub struct Shared {
     /// The stretches, in the order of file `a`. No byte of file `a` is in two stretches.
     pub ranges: Vec<SharedRange>,
-    /// Further stretches of b that a has, too, in the order of b: copies of [`Self::ranges`].
+    /// Other stretches of b that a has, too, in the order of b. They are further copies of
+    /// [`Self::ranges`].
     pub repeats: Vec<SharedRange>,
     /// The parts of a that are nowhere in b: the bytes outside all ranges.
     pub differs_a: Vec<Stretch>,
@@ -86,7 +88,7 @@ pub struct Shared {
     pub identical: bool,
     /// True if both files are text: they have no NUL in the first 8 KiB.
     pub text: bool,
-    /// For archives, the matched members; there are no ranges then.
+    /// For archives, the matched members. Archives have no ranges.
     pub members: Vec<MemberMatch>,
     /// The layer of all ranges, sizes and measures: the files' own bytes, or their texts.
     pub layer: Layer,
@@ -99,13 +101,13 @@ pub struct Shared {
     /// whose line ends do not count. If templates are marked, these are the measures in bytes of
     /// any two contents, without the text of the templates.
     pub payload: Option<Measures>,
-    /// The relation by the measures in words, or else in bytes; `None` if the files share too
-    /// little for any relation.
+    /// The relation by the measures in words if there are any, and otherwise by those in bytes. It
+    /// is `None` if the files share too little for any relation.
     pub relation: Option<Relation>,
-    /// True if the files have no relation, because most of their common part is a short piece that
-    /// is repeated.
+    /// True if most of the common part is a short piece that is repeated. The files then have no
+    /// relation.
     pub is_repetition: bool,
-    /// Sizes of a and b.
+    /// The sizes of a and b.
     pub sizes: (ByteLen, ByteLen),
     /// The measures that belong to the ranges.
     pub measures: Measures,
@@ -123,8 +125,8 @@ impl Shared {
         (sum(&self.differs_a), sum(&self.differs_b))
     }
 
-    /// Returns the measures of the pair and their unit, as in every question: in words if both are
-    /// texts.
+    /// Returns the measures of the pair that every question shows, and their unit. If both files
+    /// are texts, the unit is words.
     pub fn told(&self) -> (&Measures, Unit) {
         match (&self.words, &self.payload) {
             (Some(words), _) => (words, Unit::Words),
@@ -134,7 +136,7 @@ impl Shared {
     }
 
     /// Returns whether all of a occurs in b in order, and whether all of b occurs in a in order.
-    /// Each byte must have a place of its own in the other file. Returns false for texts of
+    /// Two bytes must not match the same byte of the other file. Returns false for texts of
     /// documents, for members, and for files that were not compared whole.
     pub fn whole_in_order(&self) -> (bool, bool) {
         let pairs = self.ranges.windows(2);

@@ -1,9 +1,9 @@
 //! Finds the rows that two tables share.
 //!
 //! Two tables with the same rows in another order have no common run of 64 bytes. So the figures of
-//! tables count rows ([`resemble_core::similarity::proof`]), and their shared ranges are rows. A
-//! row that counts is shared if the other file has it byte for byte, in addition to the long runs.
-//! Rows that follow each other in both files are one range.
+//! tables count rows ([`resemble_core::similarity::proof`]), and their shared ranges are rows. In
+//! addition to the long runs, a row that counts is shared if the other file has exactly the same
+//! row. Rows that follow each other in both files are one range.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use resemble_core::words::telling_rows;
 
 use crate::why::order::{union, without};
 
-/// A table, with the ranges of those rows that count.
+/// A table, with the ranges of the rows that count.
 pub(super) struct TableRows<'t> {
     bytes: &'t [u8],
     rows: Vec<Range<usize>>,
@@ -29,7 +29,7 @@ struct EqualRows {
 impl EqualRows {
     /// Returns the place in b of the next equal row of a. It is `next`, the place after the last
     /// match, if an equal row is there; otherwise it is the first unmatched place. If a has more
-    /// equal rows than b, the surplus rows share the last place.
+    /// such rows than b, the surplus rows share the last place.
     fn place(&mut self, next: Option<usize>) -> usize {
         if let Some(next) = next.filter(|next| self.places.binary_search(next).is_ok()) {
             return next;
@@ -52,7 +52,7 @@ impl<'t> TableRows<'t> {
     }
 
     /// Returns the runs that this table shares with another one, and the rows that both have. The
-    /// result is in the order of this table, with each of its bytes at most once.
+    /// result is in the order of this table. No byte of this table is in two ranges.
     pub(super) fn add_rows(&self, runs: Vec<CommonRun>, other: &TableRows<'_>) -> Vec<CommonRun> {
         let mut equal: HashMap<&[u8], EqualRows> = HashMap::new();
         for at in 0..other.rows.len() {
@@ -68,7 +68,7 @@ impl<'t> TableRows<'t> {
                 continue;
             };
             let (here, there) = (self.rows[at].start, other.rows[place].start);
-            // The range includes the line end and other blanks after the row.
+            // The range includes the blanks after the row, such as the line end.
             let len = self.rows[at].len() + {
                 let behind = self.bytes[self.rows[at].end..].iter();
                 let theirs = other.bytes[other.rows[place].end..].iter();

@@ -23,7 +23,8 @@ fn chunk_ranges_join_and_name_equal_bytes() {
     assert!(ranges.iter().map(|r| r.a.end - r.a.start).sum::<u64>() > 90_000);
 }
 
-/// A chunk that repeats itself five times in one file and twice in the other is shared twice.
+/// One file repeats a chunk five times, and the other file repeats it twice. The chunk is shared
+/// twice.
 #[test]
 fn chunk_ranges_of_repeated_chunks_are_as_long_in_both() {
     let params = Params::default();

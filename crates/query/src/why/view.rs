@@ -1,10 +1,10 @@
 //! Shows two files in two columns, for a screen or a page.
 //!
 //! A [`View`] has the data of figure 4 of Forman et al. (2005). Lines of both files are side by
-//! side, each cut into spans. Equal spans have the number of their run on both sides. The printer
-//! only has to choose a colour for each number. The size of a view does not depend on the files.
-//! Long stretches are [`Fold`]s, long lines lose their middle, and [`View::rest`] counts the
-//! omitted rest.
+//! side. Each line is cut into spans. Equal spans have the number of their run on both sides. A
+//! program that prints the view only has to choose a colour for each number. The size of a view
+//! does not depend on the files. A long stretch is replaced by a [`Fold`], and the middle of a long
+//! line is left out. [`View::rest`] counts what follows the last row.
 
 use std::fmt;
 
@@ -17,11 +17,11 @@ pub struct ViewOptions {
     pub context: usize,
     /// The maximum number of rows.
     pub rows: usize,
-    /// The maximum number of rows of a stretch in which nothing is equal in order.
+    /// The maximum number of rows of a stretch between two equal parts that are shown side by side.
     pub gap: usize,
-    /// The length of a span, in bytes, beyond which its middle is left out.
+    /// The maximum length of a span in bytes. The middle of a longer span is left out.
     pub line: usize,
-    /// Bytes per row if the files are not text.
+    /// The number of bytes per row if the files are not text.
     pub hex: usize,
 }
 
@@ -75,7 +75,7 @@ pub enum RowSide {
 pub struct Line {
     /// The number of the line, from 1. For a row of bytes, the offset of its first byte.
     pub number: u64,
-    /// Its parts in order.
+    /// The parts of the line in order.
     pub spans: Vec<Span>,
 }
 
@@ -103,7 +103,7 @@ pub struct Fold {
 /// The content of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Folded {
-    /// The same on both sides.
+    /// Lines or bytes that are the same on both sides.
     Equal,
     /// A part of the shared run with this number, which is elsewhere in the other file.
     Run(u32),
@@ -130,13 +130,13 @@ impl fmt::Display for Fold {
 /// The size of the omitted rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rest {
-    /// Lines of a; 0 if the files are not text.
+    /// The number of lines of a; 0 if the files are not text.
     pub lines_a: u64,
-    /// Lines of b.
+    /// The number of lines of b; 0 if the files are not text.
     pub lines_b: u64,
-    /// Bytes of a.
+    /// The number of bytes of a.
     pub bytes_a: u64,
-    /// Bytes of b.
+    /// The number of bytes of b.
     pub bytes_b: u64,
 }
 

@@ -1,5 +1,5 @@
-//! `answer`, the single entry point, returns the same as the function of each question. It ends as
-//! soon as the receiver stops.
+//! `answer` is the single entry point for all questions. It returns the same as the function of
+//! each question, and ends as soon as the receiver stops.
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;
@@ -307,7 +307,7 @@ fn the_rows_are_those_of_the_question() {
     }
 }
 
-/// `answer` adds no default scope; the caller does that. So no roots means no files.
+/// `answer` adds no default scope; the caller does that. So a scope without roots has no files.
 #[test]
 fn a_dump_of_no_roots_is_empty() {
     let asked = Asked::new();

@@ -1,4 +1,4 @@
-//! `compare`, `covered` and `dirs` return the same rows, whatever the memory bound.
+//! `compare`, `covered` and `dirs` return the same rows with any memory bound.
 
 use resemble_proto::message::{
     CompareOptions, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest,
@@ -13,12 +13,12 @@ use crate::scene::Scene;
 use resemble_testutil::prose::overwritten as edited;
 use resemble_testutil::random::letters as text;
 
-/// The number of files on a side, more than a bounded question looks up at once.
+/// The number of files on a side. A question with a memory bound looks up fewer files in one step.
 const FILES: u64 = 300;
 
 /// Writes two trees. Each file of the first tree has a later version in the second tree. Half of
-/// these versions are at another path. One file in ten begins with a common header, and one in ten
-/// ends with the text of another file.
+/// these versions are at another path. One file in ten begins with a common header. Another tenth
+/// of the files ends with the text of another file.
 fn scene() -> Scene {
     let mut scene = Scene::new();
     let header = text(1, 600);

@@ -1,5 +1,5 @@
-//! Tests catalogue files. A written file can be read, and a damaged file is refused. A stored
-//! catalogue replaces the old one as a whole.
+//! Tests catalogue files. A written file can be read, and a damaged file is refused. A newly stored
+//! catalogue replaces all of the old one.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -210,7 +210,7 @@ fn without_names_there_are_none() {
             .any(|window| window == name.as_bytes());
         assert!(!found, "{name}");
     }
-    // In a catalogue without names, nothing depends on the paths of the files.
+    // A catalogue without names does not depend on the paths of the files.
     index
         .apply(vec![Change::Rename {
             from: root.join("a"),
@@ -289,7 +289,7 @@ fn a_kept_one_is_replaced_whole_or_not_at_all() {
 
 proptest! {
     /// A flipped bit or a missing end is detected at every place. If the digest is computed again
-    /// after the damage, the file may be accepted, but the index is consistent.
+    /// after the damage, the file may be accepted. But the index stays consistent.
     #[test]
     fn damage_is_found(at: prop::sample::Index, bit in 0..8u32, cut: prop::sample::Index) {
         let (index, root) = tree();

@@ -122,7 +122,7 @@ fn what_archives_hold_comes_with_them() {
                 .expect("in the catalogue");
             row.path = scene.root().join(below).into();
         }
-        // Files of a catalogue cannot be read, so their pairs are estimated.
+        // The files of a catalogue cannot be read, so pairs of such files are estimated.
         let related = |rows: &[FindRow]| -> Vec<_> {
             let rows = rows.iter().map(|row| (row.path.clone(), row.relation));
             rows.collect()
@@ -130,7 +130,7 @@ fn what_archives_hold_comes_with_them() {
         assert_eq!(related(&here), related(&recorded), "{name}");
         assert!(here.iter().all(|row| !row.estimate), "{here:?}");
     }
-    // A catalogue that is written without parts has only files.
+    // If a catalogue is written without parts, it has only files.
     let plain = Index::in_memory(&Params::default()).expect("an index");
     load(&plain, &at, &written(&live, &[scene.root()], false)).expect("loaded");
     let totals = plain
@@ -227,8 +227,8 @@ fn what_was_not_looked_into_is_looked_into_later() {
     assert!(!rows(&snapshot, &second.join("sub/b.txt"), &second).is_empty());
 }
 
-/// Files with edits everywhere have no chunk in common. They are still found by the samples that a
-/// thinned catalogue keeps.
+/// If edits are everywhere in a file, its old and its new version have no chunk in common. They are
+/// still found by the samples that a thinned catalogue keeps.
 #[test]
 fn samples_are_thinned_until_the_catalogue_is_small_enough() {
     let mut scene = Scene::new();

@@ -1,4 +1,4 @@
-//! Tests `compare` on real trees. Each class is checked case by case and against a naive reference.
+//! Tests `compare` on real trees. Each class is tested with examples and against a naive reference.
 //! Answers from the index and from the disk must be the same, byte for byte.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ fn request(scene: &Scene, a: &str, b: &str, options: CompareOptions) -> CompareR
     }
 }
 
-/// Returns the answer from the index, after checking that a scan of the disk gives the same.
+/// Returns the answer from the index. First checks that a scan of the disk gives the same answer.
 #[track_caller]
 fn asked(scene: &mut Scene, request: &CompareRequest) -> Whole<Comparison> {
     let params = Params::default();
@@ -248,7 +248,8 @@ fn who_stays_with_its_twin_tears_no_other_pair_apart() {
     assert_eq!(lines(&compared(&mut scene)), ["edited x x", "edited y y"]);
 }
 
-/// A file that is the moved copy of another one is no better partner for the file at its own path.
+/// A file has a partner at its own path. A moved copy of another file does not replace that
+/// partner, even if it is more similar.
 #[test]
 fn a_better_partner_that_only_moved_tears_no_pair_apart() {
     let mut scene = Scene::new();
@@ -493,8 +494,8 @@ fn files_a_tree_in_itself_and_nothing_at_all() {
     assert_eq!(ask(&mut scene, "a/x", "a/inner/x"), ["same x x"]);
     assert_eq!(ask(&mut scene, "a/x", "a/inner/y"), ["edited x y"]);
     assert_eq!(ask(&mut scene, "a", "a").len(), 3);
-    // If one tree is inside the other, its files are left out of the outer tree. Otherwise each of
-    // them would match itself.
+    // If one tree is inside the other, the files of the inner tree do not count as files of the
+    // outer tree. Otherwise each of them would match itself.
     let expected = ["same x x", "contains x y"];
     assert_eq!(ask(&mut scene, "a", "a/inner"), expected);
     assert_eq!(ask(&mut scene, "a/x", "a/inner"), expected);
@@ -569,8 +570,8 @@ fn options_choose_partners_and_rows() {
     assert_eq!(answer.header.looked.expect("said").skipped, 4);
 }
 
-/// Writes five versions of one file on each side. Any two versions share 80 %. The two files at one
-/// path are nearly equal.
+/// Writes five versions of one file on each side. Any two versions share 80 %. The two files at the
+/// same path are nearly equal.
 fn family(scene: &mut Scene) {
     let body = text(7, 8000);
     for n in 0..5 {

@@ -1,10 +1,11 @@
-//! Convergence: after any changes to a tree, following the events gives the index of a fresh scan.
+//! Convergence: after any changes to a tree, an index that follows the events equals that of a
+//! fresh scan.
 //!
 //! The events are modelled on those of inotify for directories. A change is reported only under the
 //! name through which it was made. If a directory moves, nothing is reported about its entries. If
 //! a hard-linked file changes, nothing is reported about its other names. A watcher may report
-//! more, in any order, or only the directory. These choices are drawn at random, so a failure
-//! shrinks to the few operations that matter.
+//! more, in any order, or only the directory. The test draws these choices at random. So a failing
+//! case can be reduced to the few operations that cause it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,7 +17,8 @@ use proptest::prelude::*;
 use resemble_scan::ingest::{Cause, Target};
 use resemble_testutil::random::letters as text;
 
-/// An operation. Its numbers select from few names, so that operations collide.
+/// An operation. Its numbers select from a small number of names, so that several operations affect
+/// the same name.
 #[derive(Clone, Debug)]
 enum Op {
     Write(u8, u8),
@@ -37,7 +39,7 @@ enum Op {
     Look,
 }
 
-/// Options for how the events of an operation are reported.
+/// The way in which the events of an operation are reported.
 #[derive(Clone, Copy, Debug)]
 struct Telling {
     /// Reports a rename as one event instead of two unrelated names.
@@ -68,7 +70,7 @@ fn ops() -> impl Strategy<Value = Vec<(Op, bool)>> {
     proptest::collection::vec((op, any::<bool>()), 1..60)
 }
 
-/// Returns one of 17 names at several depths. Some of them are directories in which others lie.
+/// Returns one of 17 names at several depths. Some names are directories that contain other names.
 fn name(n: u8) -> String {
     match n {
         0..6 => format!("f{n}"),
@@ -151,8 +153,8 @@ impl Storm {
         }
     }
 
-    /// Returns whether a directory above is a symbolic link. A change there would happen in another
-    /// directory, and so would its event.
+    /// Returns whether a directory above is a symbolic link. A change below such a link would
+    /// happen in another directory, and its event would name that directory.
     fn is_behind_link(&self, path: &Path) -> bool {
         let root = self.scene.root();
         let above = path.ancestors().skip(1).take_while(|above| *above != root);
@@ -255,7 +257,8 @@ impl Storm {
                 self.tell(&done, path, Cause::Unknown);
             }
             Op::SameSizeSameTime(n, seed) => {
-                // A forged time is only noticed in a file that is known, so make it known.
+                // A forged time is noticed only if the index already knows the file. So the events
+                // are processed first.
                 self.run(&Op::Look);
                 let path = self.path(n);
                 let Ok(before) = fs::symlink_metadata(&path) else {
@@ -299,7 +302,7 @@ impl Storm {
     }
 }
 
-/// Merges events like a coalescer: all events of a path get the strongest cause among them.
+/// Merges the events of each path into one event, which gets the strongest cause among them.
 fn merged(targets: Vec<Target>, backwards: bool) -> Vec<Target> {
     let strength = |cause: Cause| match cause {
         Cause::AttributesOnly => 0,
@@ -342,7 +345,7 @@ fn merged(targets: Vec<Target>, backwards: bool) -> Vec<Target> {
     merged
 }
 
-/// Returns a configuration with 96 cases, which take a few seconds. `PROPTEST_CASES` overrides the
+/// Returns a configuration with 96 cases. These take a few seconds. `PROPTEST_CASES` overrides the
 /// number.
 fn storms() -> ProptestConfig {
     let config = ProptestConfig::default();
@@ -369,8 +372,8 @@ proptest! {
         }
         storm.run(&Op::Look);
         storm.scene.assert_as_fresh("after the events");
-        // If a file lost a name without an event, a later scan may find its new change time. But
-        // the scan changes nothing that a dump shows.
+        // If a file lost a name without an event, a later scan may find that its change time is
+        // new. But the scan changes nothing that a dump shows.
         let before = storm.scene.dump();
         prop_assert_eq!(storm.scene.scan().removed, 0);
         prop_assert_eq!(storm.scene.dump(), before);

@@ -33,8 +33,8 @@ fn by_index(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
     covered(&snapshot, &request(dir, by), None).expect("an answer")
 }
 
-/// Returns the answer from the index. If there is one root, checks first that a scan of the disk
-/// gives the same.
+/// Returns the answer from the index. If there is one root, first checks that a scan of the disk
+/// gives the same answer.
 fn ask(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
     let answer = by_index(scene, dir, by);
     let request = request(dir, by);
@@ -195,7 +195,8 @@ fn the_bytes_decide_whatever_the_index_says() {
         );
     }
     scene.scan();
-    // A second look makes the index treat all files as settled, so it trusts their sizes and times.
+    // After a second scan, the index treats all files as settled, so it trusts their sizes and
+    // times.
     let mut later = scene.later();
     let root = scene.root();
     later
@@ -215,7 +216,8 @@ fn the_bytes_decide_whatever_the_index_says() {
         file.set_modified(times).expect("set");
     };
     change("new/a");
-    // A file of the directory itself changes, too, and another one is not in the index.
+    // A file of the directory itself changes, too, and the index does not have another file of the
+    // directory.
     change("old/b");
     scene.write("old/d", text(99, 700));
     fs::remove_file(scene.path("new/c")).expect("gone");
@@ -374,7 +376,7 @@ fn what_cannot_be_read_is_not_covered() {
     // `new/linked` is another name of an unreadable file, so it is an error of the root `new`.
     assert_eq!(answer.errors.len(), 4);
     assert_eq!(answer.header.looked.expect("looked").unreadable, 3);
-    // An unreadable file with several names is reported by the least of them.
+    // An unreadable file with several names is reported by the name that sorts first.
     let again = scene.path("old/secret again");
     fs::hard_link(scene.path("old/secret"), &again).expect("a link");
     scene.scan();
@@ -518,8 +520,8 @@ fn answers_do_not_depend_on_what_the_index_was_built_from() {
     assert!(first.body.covered);
 }
 
-/// For each near copy, the file that contains most of it is named. The file at the same path is not
-/// preferred. A file is not a near copy if a listing would not show it.
+/// For each near copy, the answer names the file that contains most of it. The file at the same
+/// path is not preferred. A file is not a near copy if a listing would not show it.
 #[test]
 fn the_near_copy_is_the_file_in_which_most_lies() {
     let mut scene = Scene::new();
@@ -549,7 +551,8 @@ fn the_near_copy_is_the_file_in_which_most_lies() {
     assert_eq!(near, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
 }
 
-/// A near copy with several names is named by the least of them outside of the directory.
+/// A near copy may have several names. It is reported by the name that sorts first among those
+/// outside the directory.
 #[test]
 fn a_near_copy_with_several_names_has_the_least() {
     let mut scene = Scene::new();
@@ -588,7 +591,7 @@ fn what_lies_in_data_is_found_though_most_of_it_lies_at_its_own_path() {
     assert_eq!(by, ["new/blob"]);
 }
 
-/// Text of many near-copies is no boilerplate, whichever side they are on.
+/// The text of many near-copies is not boilerplate, on either side.
 #[test]
 fn near_copies_of_one_page_are_near_however_many_they_are() {
     let mut scene = Scene::new();

@@ -7,8 +7,8 @@ use crate::scene::Scene;
 use resemble_proto::message::DirRow;
 use resemble_testutil::prose::{edited, prose};
 
-/// A directory has versions of a file. It resembles another directory that has one of these
-/// versions, and each directory that has a hard link of a similar file.
+/// A directory has several versions of a file. It resembles another directory that has one of these
+/// versions. It also resembles each directory that has a hard link of a similar file.
 #[test]
 fn a_listing_counts_versions_in_the_directory_itself_and_all_hard_links() {
     let mut scene = Scene::new();

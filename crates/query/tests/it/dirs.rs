@@ -1,5 +1,5 @@
-//! Tests `dirs`: pairs of similar directories, and the listing of directories similar to a given
-//! one.
+//! Tests `dirs`: pairs of similar directories, and the listing of directories that are similar to a
+//! given directory.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -65,9 +65,9 @@ fn one(a: &str, b: &str, a_in_b: u32, b_in_a: u32) -> (String, String, u32, u32)
     (a.to_owned(), b.to_owned(), a_in_b, b_in_a)
 }
 
-/// `min_shared` bounds the bytes that both directories have. Here one directory has two copies of a
-/// small file (324 bytes), the other has one copy (162 bytes). Without `min_shared`, identical
-/// directories are reported even below the usual minimum.
+/// `min_shared` is a minimum of the bytes that both directories have. Here one directory has two
+/// copies of a small file (324 bytes), the other has one copy (162 bytes). Without `min_shared`,
+/// identical directories are reported even below the usual minimum.
 #[test]
 fn what_both_have_is_what_min_shared_bounds() {
     let mut scene = Scene::new();
@@ -117,7 +117,7 @@ fn project(scene: &Scene, at: &str) {
     }
 }
 
-/// Writes files that resemble nothing.
+/// Writes files that resemble no other file.
 fn noise(scene: &Scene, at: &str, files: u64) {
     for n in 0..files {
         let seed = at.bytes().fold(1000 + n, |seed, byte| {
@@ -132,7 +132,8 @@ fn a_copy_is_one_row_whatever_its_names_and_its_layout() {
     let mut scene = Scene::new();
     project(&scene, "work/project");
     noise(&scene, "work/else", 5);
-    // Writes two copies of the project: a flat one with other names, and a more deeply nested one.
+    // Writes two copies of the project: one without subfolders and with other names, and one that
+    // is nested more deeply.
     for (n, _) in (1..).zip(PROJECT) {
         scene.write(&format!("flat/f{n}"), text(n, 1000));
         scene.write(&format!("deep/er/{}/{n}/x{n}", n % 2), text(n, 1000));
@@ -158,8 +159,8 @@ fn a_copy_is_one_row_whatever_its_names_and_its_layout() {
     }
 }
 
-/// One directory has ten copies of a file, the other has one. The shared bytes are those of one
-/// copy.
+/// One directory has ten copies of a file, and the other has one copy. The shared bytes are those
+/// of one copy.
 #[test]
 fn shared_bytes_are_no_more_than_either_directory_has() {
     let mut scene = Scene::new();
@@ -189,7 +190,7 @@ fn part_of_a_directory_and_the_larger_one_around_it() {
     noise(&scene, "part/more", 6);
     scene.scan();
     let rows = all(&scene);
-    // Below `part` there are better matches, but the pair that would save most space is listed
+    // Directories below `part` match better, but the pair that would save most space is listed
     // first.
     assert_eq!(
         shown(&scene, &rows)[0],
@@ -198,9 +199,9 @@ fn part_of_a_directory_and_the_larger_one_around_it() {
     );
     assert!(!rows[0].identical);
     assert_eq!(rows[0].shared_bytes, 6000);
-    // The next rows are about directories below these that match clearly better. In each of these
-    // pairs one directory lies wholly in the other. If pairs are nested, only the topmost is
-    // listed.
+    // The next rows are about directories below these two that match clearly better. In each of
+    // these rows, all content of one directory is in the other. If pairs are nested, only the
+    // topmost is listed.
     let lower = shown(&scene, &rows)[1..].to_vec();
     assert_eq!(
         lower,
@@ -226,7 +227,7 @@ fn near_files_count_with_their_share() {
     for n in 0..8_u64 {
         let bytes = text(n, 20_000);
         scene.write(&format!("a/{n}"), &bytes);
-        // Every second file lost its last quarter.
+        // In `b`, every second file lacks its last quarter.
         let kept = if n % 2 == 0 { 20_000 } else { 15_000 };
         scene.write(&format!("b/x/{n}"), &bytes[..kept]);
     }
@@ -240,7 +241,7 @@ fn near_files_count_with_their_share() {
     assert_eq!(relation(&rows[0]), Relation::Near);
 }
 
-/// Text of many near-copies is no boilerplate.
+/// The text of many near-copies is not boilerplate.
 #[test]
 fn near_copies_of_one_page_count_however_many_they_are() {
     let mut scene = Scene::new();
@@ -350,8 +351,8 @@ fn the_question_decides_which_files_and_rows() {
         ..DirsRequest::default()
     };
     assert_eq!(ask(&scene, request).rows[0].bytes_a, 6000);
-    // In a question about one directory, that directory is `a` in each row, whatever its name. The
-    // rows are about the directory itself, even if the directories above match, too.
+    // In a question about one directory, that directory is `a` in each row, even if its name sorts
+    // last. The rows are about the directory itself, even if the directories above match, too.
     let of = |dir: &str| Some(scene.path(dir).as_path().into());
     let request = DirsRequest {
         of: of("two/src"),
@@ -522,7 +523,7 @@ fn answers_do_not_depend_on_the_order_of_coming() {
     }
 }
 
-/// Returns the share of one file that lies in another, measured on the contents of both.
+/// Reads two files and returns the share of the first that lies in the second.
 fn exact_share(a: &Path, b: &Path) -> u32 {
     let ready = |path: &Path| {
         let bytes = fs::read(path).expect("a file");

@@ -1,5 +1,5 @@
-//! If a large file changes in the middle, only the stretches that differ are digested. Still the
-//! index equals that of a fresh scan.
+//! If a large file changes in the middle, only the stretches that differ are digested. The index is
+//! nevertheless equal to that of a fresh scan.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -28,7 +28,7 @@ fn overwrite(scene: &Scene, name: &str, bytes: &[u8], at: usize) {
     file.write_all_at(bytes, at as u64).expect("written");
 }
 
-/// Returns bytes that are neither a text nor a program.
+/// Returns bytes that look neither like a text nor like a program.
 fn binary(seed: u64, len: usize) -> Vec<u8> {
     let mut bytes = noise(seed, len);
     bytes[0] = 0;
@@ -50,7 +50,7 @@ fn what_is_written_in_place_is_all_that_is_digested() {
             scene.assert_as_fresh("written in place");
             scene.assert_posted("image");
         }
-        // First the file is written with the same bytes, then it is changed and restored.
+        // First the file is written again with the same bytes. Then it is changed and restored.
         let now = fs::read(scene.path("image")).expect("read");
         fs::write(scene.path("image"), &now).expect("written");
         let report = scene.look(&[changed(&scene, "image")]);
@@ -69,7 +69,8 @@ fn a_file_that_is_saved_as_editors_do_is_digested_where_it_differs() {
     let mut scene = Scene::of(&[("draft", bytes.clone())]);
     for n in 0..2 {
         bytes[13 * MIB + n..][..4].copy_from_slice(b"else");
-        // The file also grows. But a byte before its old end changes, so this is not a mere append.
+        // The file also grows. But a byte before its old end changes, so the change is more than an
+        // append.
         bytes.extend(b"the end");
         fs::write(scene.path("draft~"), &bytes).expect("written");
         fs::rename(scene.path("draft~"), scene.path("draft")).expect("renamed over");
@@ -181,7 +182,7 @@ fn change(scene: &Scene, random: &mut Random) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4))]
 
-    /// Makes several changes between two scans, to files from small to large.
+    /// Makes several changes between two scans, to small and large files.
     #[test]
     fn whatever_is_edited_is_the_index_of_a_fresh_scan(seed: u64) {
         let mut random = Random::new(seed);

@@ -21,10 +21,11 @@ use crate::plain::pairs_with_parts;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, member};
 
-/// The share of each of two files, the one below `a` first, and the interval of each share.
+/// The shares of two files, and the interval of each share. The file below `a` comes first.
 type Figures = ([Fraction; 2], Option<[[Fraction; 2]; 2]>);
 
-/// For each file below `a`, the figures of each verb for the pair with its counterpart below `b`.
+/// For each file below `a`, the figures that each verb shows for the file and its counterpart below
+/// `b`.
 type Answers = BTreeMap<String, Vec<(&'static str, Figures)>>;
 
 fn figures(a: Fraction, b: Fraction, interval: Option<EstimateInterval>) -> Figures {
@@ -148,7 +149,8 @@ fn ask(scene: &Scene) -> Answers {
 
 #[test]
 fn what_is_gone_has_one_estimate_and_one_interval_in_every_verb() {
-    // While the files can be read, the pairs are measured, and every verb shows the same figures.
+    // As long as the files can be read, the pairs are measured, and every verb shows the same
+    // figures.
     let proven = ask(&scene());
     let scene = scene();
     for name in ["text", "archive.zip"] {

@@ -1,5 +1,5 @@
-//! A passage that a dozen otherwise different files share is a frame: it does not make two files
-//! relatives. A passage that only versions of a file share makes them relatives.
+//! If a dozen files share a passage and are otherwise different, the passage is a frame: it does
+//! not make two files relatives. A passage that only versions of a file share makes them relatives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +38,7 @@ fn scene(files: usize, mut text: impl FnMut(usize) -> Vec<String>) -> Scene {
     scene
 }
 
-/// Counts, for each verb, the rows that it lists for all files together.
+/// For each verb, counts the rows of all files together.
 fn listed(scene: &Scene, files: usize) -> BTreeMap<&'static str, usize> {
     let snapshot = scene.snapshot();
     let scope = scene.scope();
@@ -172,7 +172,7 @@ fn files_with_a_frame_in_common_are_no_relatives() {
 }
 
 /// Here the signatures of about half of the files have one level, and the other signatures have the
-/// next one. So a signature may lack a sample that its text has.
+/// next level. So a signature may lack a sample that its text has.
 #[test]
 fn a_frame_of_texts_whose_signatures_have_two_levels_is_found() {
     let mut of_two_levels = 0;
@@ -241,8 +241,8 @@ fn near_copies_and_versions_are_relatives_however_many_they_are() {
     });
 }
 
-/// Under a letterhead that all files share, each file has an edited copy. Only this copy is listed,
-/// and no other file.
+/// All files begin with the same letterhead, and each file has an edited copy. Only this copy is
+/// listed.
 #[test]
 fn relatives_under_a_frame_are_listed() {
     let mut random = Random::new(3);
@@ -264,8 +264,8 @@ fn relatives_under_a_frame_are_listed() {
     assert_eq!(of_folders, [1, 20, 20]);
 }
 
-/// A text in ten formats counts as one text. Here two versions of a text are in ten formats each,
-/// so only two texts share a passage, and it is no frame.
+/// A text in ten formats counts as one text. Here each of two versions of a text is in ten formats.
+/// So only two texts share a passage, and the passage is not a frame.
 #[test]
 fn versions_in_ten_formats_are_listed() {
     let mut random = Random::new(5);

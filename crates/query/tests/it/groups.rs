@@ -1,4 +1,4 @@
-//! Groups: identical sets, clusters without chains, families, and the order for an archive.
+//! Tests groups: identical sets, clusters without chains, families, and the order for an archive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -97,7 +97,7 @@ fn age(scene: &Scene, name: &str, days: u64) {
 }
 
 /// The files are those of figure 7 of Forman, Eshghi & Chiocchetti (2005): each content has two
-/// copies, but links are between contents.
+/// copies, but a link is between two contents.
 #[test]
 fn copies_do_not_multiply_links() {
     let scene = Scene::new();
@@ -132,7 +132,8 @@ fn copies_do_not_multiply_links() {
             assert!(asked.name(&member.path).starts_with("one/"));
         }
     }
-    // There would be 21 links if every pair of files had one, as in the answer of `pairs`.
+    // `pairs` lists every pair of files. With one link for each of these pairs, there would be 21
+    // links.
     let options = PairsRequest {
         scope: asked.request().scope,
         ..PairsRequest::default()
@@ -267,8 +268,8 @@ fn kinds_and_order() {
 #[test]
 fn what_too_many_have_is_ignored_and_counted() {
     let scene = Scene::new();
-    // Two thirds of each file is a header that all six files share. Whether this header is evidence
-    // depends on the degree.
+    // Two thirds of each file is a header that all six files share. The degree determines whether
+    // this header is evidence.
     let header = text(1, 3600);
     for at in 0..6 {
         scene.write(
@@ -296,8 +297,8 @@ fn what_too_many_have_is_ignored_and_counted() {
     assert_eq!((six.summary.links, six.summary.ignored), (15, 0));
 }
 
-/// Near-copies are in one cluster, whatever their number. The text that they have in common is not
-/// boilerplate.
+/// All near-copies are in one cluster, even if there are very many. The text that they have in
+/// common is not boilerplate.
 #[test]
 fn near_copies_are_one_cluster() {
     for copies in [60, 300, 1200] {
@@ -322,7 +323,7 @@ fn near_copies_are_one_cluster() {
 }
 
 /// A header that is 60 percent of each file does not make 400 files one cluster. Pairs of files
-/// that also resemble each other below the header are found.
+/// that also resemble each other in the text below the header are found.
 #[test]
 fn relatives_under_one_header_are_found_and_nobody_else() {
     let scene = Scene::new();
@@ -360,7 +361,7 @@ fn a_licence_makes_no_family() {
             [licence.clone(), text(10 + at, 4000)].concat(),
         );
     }
-    // This file is a real relative of `7.c` under the same licence.
+    // This file has the same licence as `7.c`, and its other text resembles that of `7.c`, too.
     scene.write(
         "src/7-old.c",
         [licence.clone(), edited(&text(17, 4000), 1500)].concat(),

@@ -1,4 +1,4 @@
-//! If a large file grows, at first only the bytes behind its old end are read. If the other bytes
+//! If a large file grows, at first only the bytes after its old end are read. If the other bytes
 //! are unchanged, the index then equals that of a fresh scan. All bytes are verified later.
 
 use std::fs::{self, File};
@@ -57,7 +57,7 @@ fn what_is_appended_is_all_that_is_read() {
     assert_eq!(report.progress.bytes_read, size);
     assert_eq!((report.changes, scene.ingest.assumed()), (0, 0));
     scene.assert_as_fresh("verified");
-    // No part of the file is only assumed any more, so there is nothing to verify.
+    // All of the file has been verified, so nothing is left to verify.
     let report = scene.ingest.verify(&mut Unobserved).expect("verified");
     assert_eq!(report.progress.bytes_read, 0);
 }
@@ -90,16 +90,16 @@ fn a_change_hidden_behind_an_append_is_found() {
         if is_asked {
             scene.ingest.verify(&mut Unobserved).expect("verified");
         } else {
-            // Simulates that the file has not changed for so long that it is verified without a
-            // request.
+            // Simulates that the file has not changed for a long time. Then it is verified without
+            // a request.
             let path = scene.path("log");
             let mut later = scene.later();
             let target = Target::entry(path, Cause::Unknown);
             later.reconcile(&[target], &mut Unobserved).expect("looked");
             later.verify(&mut Unobserved).expect("verified");
         }
-        // The dumps may differ in whether the file counts as settled, because that depends on the
-        // time.
+        // A dump shows whether a file counts as settled. This depends on the time, so it may differ
+        // between the dumps.
         let unsettled = |dump: String| dump.replace("unsettled", "settled");
         assert_eq!(unsettled(scene.dump()), unsettled(scene.fresh_dump()));
     }
@@ -120,7 +120,7 @@ fn what_was_assumed_before_a_restart_is_verified() {
     assert_eq!((report.progress.files_read, scene.ingest.assumed()), (0, 1));
     scene.ingest.verify(&mut Unobserved).expect("verified");
     scene.assert_as_fresh("verified");
-    // The file is still young, but it has been verified, so it is not assumed again.
+    // The file has only just changed. But it has been verified, so no part of it is assumed again.
     scene.scan();
     assert_eq!(scene.ingest.assumed(), 0);
 }
@@ -146,8 +146,8 @@ fn a_renamed_file_is_still_verified() {
 #[test]
 fn another_file_of_the_same_inode_is_read_whole() {
     let mut scene = scene_of(prose(1, 9 * MIB));
-    // The file is overwritten in place, as by log rotation. First everything changes, then
-    // everything after the first MiB.
+    // The file is overwritten in place, as by log rotation. In the first round all bytes change,
+    // and in the second all bytes after the first MiB.
     for (n, keep) in [(5, 0), (6, MIB)] {
         let mut bytes = fs::read(scene.path("log")).expect("read");
         bytes.truncate(keep);
@@ -173,7 +173,7 @@ fn change(file: &mut File, random: &mut Random) {
         }
         3 => file.write_all_at(&bytes, at).expect("written"),
         4 => file.set_len(at.max(size / 2)).expect("cut"),
-        // A hole.
+        // Adds a hole at the end.
         5 => file
             .set_len(size + random.draw() % 3_000_000)
             .expect("longer"),
@@ -189,8 +189,7 @@ fn change(file: &mut File, random: &mut Random) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
-    /// Makes several changes between two checks. Any of them may be an append that follows another
-    /// change.
+    /// Makes several changes between two checks. An append may follow a change of another kind.
     #[test]
     fn whatever_happens_is_the_index_of_a_fresh_scan(seed: u64) {
         let mut random = Random::new(seed);

@@ -1,5 +1,5 @@
 //! Many unrelated files share a header that makes up most of each file. Each verb must find the
-//! files that resemble each other below the header.
+//! files that also resemble each other in the text below the header.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,11 @@ use resemble_testutil::random::Random;
 use crate::plain::{compare, groups, pairs};
 use crate::scene::Scene;
 
-/// The number of files with the header. Unrelated files of this number make the header boilerplate.
+/// The number of files with the header. It is so large that the header is boilerplate.
 const FILES: usize = 1100;
 
-/// The number of files that have a relative: a copy in which 5, 15 or 30 percent (in turn) of the
-/// file's own words are edited.
+/// The number of files that have a relative: a copy in which some of the file's own words are
+/// edited: 5, 15 or 30 percent, in turn.
 const RELATIVES: usize = 90;
 
 /// The minimum number of relatives that every verb must find.
@@ -34,8 +34,8 @@ fn words(random: &mut Random, count: usize) -> Vec<String> {
     (0..count).map(|_| word(random)).collect()
 }
 
-/// Returns the words after edits to `percent` percent of them: some are removed, replaced or
-/// followed by a new word.
+/// Returns the words after edits to `percent` percent of them: each of these is removed, replaced
+/// or followed by a new word.
 fn edited(random: &mut Random, words_of_it: &[String], percent: usize) -> Vec<String> {
     let mut found = Vec::new();
     for word in words_of_it {
@@ -65,7 +65,7 @@ fn scene(seed: u64, (header, own): (usize, usize)) -> Scene {
     scene_of(seed, header, |_| own)
 }
 
-/// Like [`scene`], but `own` returns the number of words of each file's own text.
+/// Does the same as [`scene`], but `own` returns the number of words of each file's own text.
 fn scene_of(seed: u64, header: usize, own: impl Fn(usize) -> usize) -> Scene {
     let mut random = Random::new(seed);
     let header = words(&mut random, header);
@@ -119,8 +119,8 @@ fn compared(scene: &Scene) -> (usize, usize) {
     judged(scene, rows)
 }
 
-/// Each file has 800 words. Files of more than 512 words keep one shingle in 16, so about 16 kept
-/// shingles are the file's own. A relative may share only one of them.
+/// Each file has 800 words. For files of more than 512 words, one shingle in 16 is kept. So about
+/// 16 kept shingles are from the file's own text. A relative may share only one of them.
 #[test]
 fn trees_find_relatives_of_which_few_samples_are_left() {
     let scene = scene(5, (540, 260));
@@ -128,8 +128,8 @@ fn trees_find_relatives_of_which_few_samples_are_left() {
     assert!(found >= LEAST && strangers <= 1, "{found}, {strangers}");
 }
 
-/// All files have the header, but small files keep more of its shingles than large ones. A shingle
-/// that only small files keep is in too few signatures to be boilerplate.
+/// All files have the header, but the signatures of small files have more shingles of it than those
+/// of large files. A shingle that only small files keep is in too few signatures to be boilerplate.
 #[test]
 fn a_header_of_small_and_of_large_files_is_one() {
     let scene = scene_of(7, 300, |number| if number % 2 == 0 { 200 } else { 1500 });

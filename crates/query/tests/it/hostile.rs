@@ -1,4 +1,4 @@
-//! Unusual and malicious trees.
+//! Tests unusual and malicious trees.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
@@ -70,7 +70,8 @@ fn what_may_not_be_read_is_said_and_not_shown() {
             .is_some_and(|state| state.content().is_some())
     );
     scene.assert_as_fresh("denied");
-    // Events about names in a directory that may only be listed: one name is gone, another is new.
+    // The directory can only be listed. Its events are about two names: one is gone, and the other
+    // is new.
     let other = scene.path("blind/other");
     chmod(&scene, "blind", 0o700);
     fs::rename(scene.path("blind/file"), &other).expect("renamed");

@@ -85,7 +85,7 @@ fn sets(answer: &Whole<Groups>) -> Vec<(u64, Vec<PathBuf>)> {
     .collect()
 }
 
-/// Finds the sets by their definition: reads every file and compares all bytes.
+/// Finds the sets of identical files by their definition: reads every file and compares all bytes.
 fn by_definition(roots: &[&Path]) -> Vec<(u64, Vec<PathBuf>)> {
     let mut least: BTreeMap<(u64, u64), Vec<u8>> = BTreeMap::new();
     let mut dirs: Vec<PathBuf> = roots.iter().map(|root| (*root).to_owned()).collect();
@@ -131,7 +131,7 @@ fn by_definition(roots: &[&Path]) -> Vec<(u64, Vec<PathBuf>)> {
     sets
 }
 
-/// Writes a content of a given kind. Two kinds may be equal in size, at the beginning or at the
+/// Writes a content of a given kind. The contents of two kinds may have the same size, beginning or
 /// end.
 fn write(path: &Path, kind: usize) {
     let long = |middle: u8| {
@@ -258,7 +258,7 @@ proptest! {
         let answer = direct(&question);
         prop_assert_eq!(&answer, &indexed(&question));
         prop_assert_eq!(sets(&answer), by_definition(&[root]));
-        // Now the scope has several roots, nested and unsorted, and a maximum number of rows. In
+        // Now the question has several roots, nested and unsorted, and a maximum number of rows. In
         // some cases it also has patterns and a minimum size.
         question.scope.within = ["a", "", "a/b", "a.b"].iter()
             .map(|name| PathText::from(tree.path(name).components().collect::<PathBuf>().as_path()))
@@ -292,7 +292,7 @@ fn the_trees_the_index_and_the_definition_agree() {
 }
 
 /// An unreadable file has ten names, and each of them must be found. Each name needs another round
-/// of reading, and the rounds must end.
+/// of reading, and there must be a last round.
 #[test]
 fn every_name_of_an_unreadable_file_is_known() {
     let name = "identical::every_name_of_an_unreadable_file_is_known";
@@ -314,8 +314,8 @@ fn every_name_of_an_unreadable_file_is_known() {
     assert_eq!(direct(&question), answer);
 }
 
-/// Two files have the same size, beginning and end, but different middles. The other files differ
-/// elsewhere.
+/// Two files have the same size, beginning and end, but different middles. No other file has this
+/// size.
 #[test]
 fn another_middle_is_another_file() {
     let tree = TempTree::new();
@@ -340,7 +340,7 @@ fn another_middle_is_another_file() {
     assert_eq!(answer.header.total, 1);
 }
 
-/// An observer that writes to a file at each report before the first file is read.
+/// An observer that writes to a file at each report, until the first file is read.
 struct Meddler(PathBuf, Random);
 
 impl Observer for Meddler {
@@ -433,7 +433,7 @@ fn only_what_is_asked_for_is_made() {
     );
 }
 
-/// A question about identical files alone adds nothing to the cache.
+/// A question that is only about identical files adds nothing to the cache.
 #[test]
 fn nothing_is_kept() {
     let tree = TempTree::with_folders(&["docs"]);

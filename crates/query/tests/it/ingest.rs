@@ -1,4 +1,5 @@
-//! Reconciles real trees: which files are read, which keep their contents, and which are left out.
+//! Reconciles real trees. The tests check which files are read, which keep their contents, and
+//! which are left out.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -42,8 +43,8 @@ fn renames_links_and_modes_read_nothing_and_copies_add_nothing() {
     fs::rename(scene.path("a/one.txt"), scene.path("two.txt")).expect("rename");
     fs::rename(scene.path("a"), scene.path("b")).expect("rename");
     let report = scene.scan();
-    // A rename changes the change time of the inode. No event explained the rename, so the file may
-    // be read to be sure.
+    // A rename changes the change time of the inode. No event reported the rename, so the file may
+    // be read again to check it.
     assert!(report.progress.files_read <= 1);
     fs::hard_link(scene.path("two.txt"), scene.path("b/three.txt")).expect("link");
     let targets = [Target::entry(scene.path("b/three.txt"), Cause::Named)];
@@ -248,7 +249,8 @@ fn a_file_that_is_too_large_for_its_root_is_known_by_its_name_alone() {
     };
     assert!(skipped(&scene, "large") && !skipped(&scene, "small"));
     assert_eq!(scene.scan().changes, 0, "nothing is news");
-    // A file that grows over the bound loses its content. A file that shrinks below it gets one.
+    // If a file grows beyond the size limit, the index drops its content. If a file shrinks below
+    // the limit, the index gets its content.
     scene.write("small", text(1, 20_000));
     scene.write("large", text(2, 5000));
     scene.scan();
@@ -298,7 +300,8 @@ fn a_file_with_names_in_two_roots_is_too_large_only_for_one() {
         fs::write(&link_path, text(3, 6000)).expect("written");
         scene.look(&entry(&link_path, Cause::Modified));
         check(&scene, 6000, "written through the other name");
-        // Without the other name, the file is too large. It is read when it gets such a name again.
+        // Without the name to which no size limit applies, the file is too large. It is read when
+        // it gets such a name again.
         fs::remove_file(&file_path).expect("removed");
         scene.look(&entry(&file_path, Cause::Unknown));
         scene.look(&entry(&link_path, Cause::AttributesOnly));
@@ -389,8 +392,8 @@ fn after_any_changes_a_look_gives_the_index_of_a_fresh_scan() {
     assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
 }
 
-/// A disk whose file system runs as a process (type `fuseblk`, for NTFS or exFAT) is indexed like
-/// any disk.
+/// On some disks, the file system runs as a process (type `fuseblk`, for NTFS or exFAT). Such a
+/// disk is indexed like any other.
 #[test]
 fn a_disk_that_a_process_serves_is_indexed() {
     let mut scene = Scene::new();
@@ -408,7 +411,8 @@ fn a_disk_that_a_process_serves_is_indexed() {
     drop(disk);
 }
 
-/// A small NTFS disk in an image file. `ntfs-3g` mounts it until it is dropped.
+/// A small NTFS disk in an image file. `ntfs-3g` mounts the disk, and it is unmounted when this
+/// value is dropped.
 struct Disk {
     _image: tempfile::NamedTempFile,
     _mounted: Mounted,
@@ -452,8 +456,8 @@ impl Drop for Disk {
     }
 }
 
-/// The first event is for a file several levels down, and it adds the directories above that file.
-/// The other entries of these directories must be found, too.
+/// The first event is about a file several levels below the known directories. It adds the
+/// directories above that file. The other entries of these directories must be found, too.
 #[test]
 fn all_of_a_directory_is_found_that_came_with_something_below_it() {
     let mut scene = Scene::new();
@@ -464,7 +468,7 @@ fn all_of_a_directory_is_found_that_came_with_something_below_it() {
     }
     scene.look(&[Target::entry(scene.path("a/b/c/d/3"), Cause::Modified)]);
     scene.assert_as_fresh("a file alone");
-    // The same is true if a directory moves to such a place.
+    // The same must happen if a directory moves to such a place.
     scene.write("moves/x", text(3, 900));
     scene.scan();
     fs::create_dir_all(scene.path("f/g")).expect("folders");

@@ -21,8 +21,8 @@ use crate::plain::compare;
 use crate::scene::Scene;
 
 /// Returns the files `text` and `other`, and ten versions of each. `other` is not a text. A
-/// question about one of these two files reads enough bytes to start a second thread. Five more
-/// files share a passage with `text` that is too short for a relation.
+/// question about `text` or `other` reads enough bytes to start a second thread. Five more files
+/// share a passage with `text`, which is too short for a relation.
 fn versions(bytes: usize) -> Vec<(String, Vec<u8>)> {
     let (text, other) = (prose(1, bytes), noise(2, bytes));
     let mut files = vec![
@@ -123,7 +123,7 @@ fn a_second_question_reads_no_file() {
     let measures = sizes.iter().find(|(name, _)| name == "measures");
     assert!(measures.expect("a table").1.rows > 20);
     let rows = ["text", "other"].map(|name| found(&snapshot(), &scene.path(name)));
-    // This question asks about the same pair from the other side.
+    // This question is about the other file of the same pair.
     let back = found(&snapshot(), &scene.path("text01"));
     fs::remove_dir_all(scene.root()).expect("no tree any more");
     let again = ["text", "other"].map(|name| found(&snapshot(), &scene.path(name)));
@@ -158,8 +158,9 @@ fn threads_change_nothing() {
     assert!(answers.iter().all(|answer| *answer == answers[0]));
 }
 
-/// A listing measures only some pairs; the other rows are estimates. When it is repeated, it
-/// measures no further pairs. Otherwise it would be slow again, and its figures would change.
+/// A listing measures only some pairs; the other rows are estimates. When the same listing is
+/// requested again, it measures no further pairs. Otherwise it would be slow again, and its figures
+/// would change.
 #[test]
 fn which_rows_are_estimates_does_not_depend_on_how_often_one_asks() {
     let text = prose(3, 4 << 20);
@@ -213,7 +214,7 @@ fn the_next_command_reads_no_file_either() {
     let local = open();
     let others = ask(&local, "other");
     assert!(!others.is_empty() && others.iter().all(|row| !row.estimate));
-    // Simulates a killed command.
+    // Drops the index without closing it, as if the command was killed.
     drop(local);
     fs::remove_dir_all(&tree).expect("no tree any more");
     let local = open();
@@ -296,8 +297,8 @@ fn the_next_command_compares_by_what_this_one_measured() {
     assert_eq!(second, compared(None).0);
 }
 
-/// 400 files share a phrase, but are otherwise unrelated. A listing reads fewer than half of them
-/// to find that out. `find --all` reads more than twice as many.
+/// 400 files share a phrase, but are otherwise unrelated. A listing reads fewer than half of these
+/// files to find that out. `find --all` reads more than twice as many files as the listing.
 #[test]
 fn a_listing_reads_nothing_that_it_cannot_list() {
     let phrase = prose(9, 700);

@@ -1,4 +1,4 @@
-//! A kept listing equals a newly computed one, whatever has been committed since.
+//! A kept listing equals a newly computed one, even if changes have been committed since.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,11 +24,11 @@ const LIMIT: u32 = 5;
 /// The content of a file.
 #[derive(Clone, Debug)]
 enum Says {
-    /// One of a few texts, with five times this number of edits.
+    /// A version of one of a few texts. It has five edits for each unit of the second number.
     Version(u64, usize),
     /// A text that no other file has, below a header that other files have.
     Headed(u64),
-    /// Not a text.
+    /// Random bytes, which are not a text.
     Binary(u64),
     /// A document with a version of a text.
     Document(u64, u64, usize),
@@ -119,7 +119,7 @@ struct Watched {
     index: Arc<Index>,
     ingest: Ingest,
     kept: BTreeMap<PathBuf, (Listed, Footprint)>,
-    /// The number of kept listings whose footprints showed that they were still valid.
+    /// The number of kept listings that their footprints showed to be valid.
     stood: usize,
 }
 
@@ -230,8 +230,8 @@ impl Watched {
         self.scan();
     }
 
-    /// Compares each kept listing whose footprint is untouched with a new one; they must be equal.
-    /// Then keeps new listings of the other files.
+    /// Compares each kept listing whose footprint is untouched with a new listing. Both must be
+    /// equal. Then keeps new listings of the other files.
     fn compare(&mut self) {
         let now = self.index.snapshot().expect("a snapshot");
         let mut kept = std::mem::take(&mut self.kept);
@@ -253,7 +253,7 @@ impl Watched {
                 self.kept.insert(path, (listed, footprint));
             }
         }
-        // The kept listing of a removed file must not count as valid.
+        // The remaining kept listings are those of removed files. They must not count as valid.
         for (path, (_, mut footprint)) in kept {
             assert!(!now.is_untouched(&mut footprint), "{}", path.display());
         }
@@ -280,8 +280,8 @@ fn listed(snapshot: &Snapshot, path: &Path) -> Listed {
     let (mut listed, total) = subject.map_or_else(Default::default, |subject| {
         listing(snapshot, &subject, true).expect("an answer")
     });
-    // The overlay shows no dates of similar files. So footprints do not cover the times, and they
-    // are not compared.
+    // The overlay shows no dates of similar files. So footprints do not cover the times of these
+    // files, and the times are not compared.
     for similar in &mut listed {
         similar.changed = 0;
     }
@@ -339,8 +339,8 @@ fn a_new_time_leaves_listings_alone() {
     assert_eq!(watched.stood - stood, watched.kept.len());
 }
 
-/// A write to an unrelated file leaves every kept listing valid. There are listings of texts, of
-/// packed or extracted contents, and of files that are mostly boilerplate.
+/// A write to an unrelated file leaves every kept listing valid. The kept listings are about texts,
+/// packed or extracted contents, and files that are mostly boilerplate.
 #[test]
 fn a_commit_elsewhere_leaves_listings_alone() {
     let more = [20, 21, 22, 23, 24].map(|n| Step::Write(format!("two/{n}"), Says::Headed(n)));
@@ -357,7 +357,7 @@ fn a_commit_elsewhere_leaves_listings_alone() {
     watched.step(&Step::Write("one/a/1".into(), Says::Version(77, 0)));
     watched.compare();
     assert_eq!(watched.stood - stood, files);
-    // The same is true after the unrelated file is changed, renamed and removed.
+    // All kept listings also stay valid when the unrelated file is changed, renamed and removed.
     for step in [
         Step::Write("one/a/1".into(), Says::Version(78, 0)),
         Step::Move("one/a/1".into(), "one/b/1".into()),

@@ -1,5 +1,6 @@
 //! Tests the kinship of binary files in `pairs`, `find`, `groups` and `compare`. Two builds of one
-//! program are a pair. Two programs of one compiler are not a pair, although they share much code.
+//! program are a pair. Two programs that were made by one compiler are not a pair, although they
+//! share much code.
 
 use std::collections::BTreeSet;
 
@@ -42,8 +43,8 @@ fn names(rows: &[PairRow]) -> Vec<(String, String)> {
     names.collect()
 }
 
-/// Returns code in runs of about 200 bytes, each followed by a distance that differs between
-/// builds.
+/// Returns code in runs of about 200 bytes. After each run are four bytes that differ between
+/// builds, like the distance of a jump.
 fn code(seed: u64, length: usize, build: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut distances = noise((seed << 8) + build + 1, length).into_iter();
@@ -91,7 +92,7 @@ fn builds_are_pairs_and_programs_of_one_compiler_are_strangers() {
     }
 }
 
-/// A pair of files, the lesser name first, and the share of each that lies in the other.
+/// A pair of files, and the share of each that lies in the other file. The lesser name comes first.
 type Row = ((String, String), [Fraction; 2]);
 
 fn row(a: &PathText, b: &PathText, shares: [Fraction; 2]) -> Row {
@@ -161,8 +162,8 @@ fn linked(scene: &Scene, memory: Option<u64>) -> BTreeSet<Row> {
         .collect()
 }
 
-/// All verbs agree which files are kin. `find` (for indexed and other files) and `groups` (with any
-/// memory bound) show the same pairs as `pairs`, and no unrelated files.
+/// All verbs agree on which files are kin. `find` (for indexed and other files) and `groups` (with
+/// any memory bound) show the same pairs as `pairs`, and no other pairs.
 #[test]
 fn every_verb_tells_builds_from_programs_of_one_compiler() {
     let mut scene = Scene::new();
@@ -193,8 +194,9 @@ fn every_verb_tells_builds_from_programs_of_one_compiler() {
     }
 }
 
-/// Returns the related pairs that `compare` reports for the folders `a` and `b`, with all further
-/// relatives of each file. Files are identified by their names. Pairs of equal files are left out.
+/// Returns the related pairs that `compare` reports for the folders `a` and `b`. They include all
+/// further relatives of each file. Files are identified by their names. Pairs of equal files are
+/// left out.
 fn compared(scene: &Scene) -> BTreeSet<Row> {
     let request = CompareRequest {
         a: PathText::from(scene.path("a")),
@@ -234,8 +236,7 @@ fn compared(scene: &Scene) -> BTreeSet<Row> {
     rows
 }
 
-/// `compare` reports the pairs that `pairs` reports, whether their files are on one side or on
-/// both.
+/// `compare` reports the same pairs as `pairs`. The programs may be on one side or on both sides.
 #[test]
 fn compare_tells_builds_from_programs_of_one_compiler() {
     let mut scene = Scene::new();
@@ -298,7 +299,7 @@ fn grouped(scene: &Scene, memory: Option<u64>) -> BTreeSet<Vec<String>> {
 }
 
 /// All drivers that are compiled together contain the same framework. So two drivers of one build
-/// have more bytes in common than two builds of one driver. Still each group consists of the builds
+/// have more bytes in common than two builds of one driver. But each group consists of the builds
 /// of one driver.
 #[test]
 fn groups_are_of_builds_and_not_of_a_framework() {
@@ -327,8 +328,8 @@ fn groups_are_of_builds_and_not_of_a_framework() {
     }
 }
 
-/// All versions of a file are in one group. It does not matter whether each was made from the
-/// previous version or from the first.
+/// All versions of a file are in one group. It does not matter whether each version was made from
+/// the previous version or from the first version.
 #[test]
 fn versions_are_one_group_however_many() {
     let edited = |bytes: &[u8], seed: u64, edits: u64| {
@@ -361,8 +362,8 @@ fn versions_are_one_group_however_many() {
     assert_eq!(grouped(&scene, None), expected);
 }
 
-/// Files are pairs even if they are small and have few windows, or if many files have their
-/// windows. A file and another one that contains it are a pair, too.
+/// Files may be small and have few windows, or many files may have the same windows: they still are
+/// pairs. A file and another file that contains it are a pair, too.
 #[test]
 fn small_files_copies_and_what_is_packed_stay_pairs() {
     let mut scene = Scene::new();

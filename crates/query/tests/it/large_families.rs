@@ -1,6 +1,6 @@
 //! Tests `pairs` and `find` with many near-copies of a file. In the tests of `pairs` there are more
-//! near-copies than the limit for boilerplate. The contents are binaries, or texts that are not in
-//! memory at once. `--estimate` reads no file, so it never has texts in memory.
+//! near-copies than the limit for boilerplate. The contents are binaries, or texts that are not all
+//! in memory together. `--estimate` reads no file, so it never has texts in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::plain::{groups, pairs};
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, member, text_of};
 
-/// The number of near-copies. If this number of contents were otherwise different, the pieces that
-/// they share would be boilerplate.
+/// The number of near-copies. In so large a number of contents that are not near-copies, common
+/// pieces would be boilerplate.
 const COPIES: usize = 1040;
 
 fn asked(scene: &Scene, estimate: bool) -> Answer<PairRow> {
@@ -88,7 +88,7 @@ fn near_copies_of_a_text_are_held_together_by_the_first() {
 }
 
 /// In a family above a certain size, members are compared with their leader only. A family just
-/// above that size is one cluster, whichever members share further windows.
+/// above that size is one cluster. It does not matter which members share further windows.
 #[test]
 fn near_copies_of_a_binary_are_one_cluster() {
     for seed in 0..12 {
@@ -116,7 +116,8 @@ fn near_copies_of_a_binary_are_one_cluster() {
     }
 }
 
-/// Different texts with one header are not near-copies: all that they share is boilerplate.
+/// Different texts with the same header are not near-copies, because all that they share is
+/// boilerplate.
 #[test]
 fn texts_under_one_header_are_no_near_copies() {
     let mut scene = Scene::new();
@@ -133,7 +134,7 @@ fn texts_under_one_header_are_no_near_copies() {
     assert!(rows.is_empty(), "{} {:?}", rows.len(), rows.first());
 }
 
-/// Mails with one attachment are near-copies by all that they hold.
+/// Mails with the same attachment are near-copies, because nearly all of their content is equal.
 #[test]
 fn near_copies_of_a_mail_that_have_no_row_are_counted() {
     let mut scene = Scene::with_parts();
@@ -161,7 +162,7 @@ fn near_copies_of_a_mail_that_have_no_row_are_counted() {
     assert_eq!(answer.header.total, COPIES as u64 - 1);
 }
 
-/// A header that is 60 % of each short text makes no near-copies either.
+/// Short texts are not near-copies, either, if 60 % of each text is the same header.
 #[test]
 fn short_texts_under_one_header_find_none_of_each_other() {
     let mut scene = Scene::new();
@@ -214,8 +215,8 @@ fn the_copies_that_are_found_do_not_depend_on_what_was_scanned_first() {
     assert_eq!(listed_first, listed_last);
 }
 
-/// A short page has a dozen samples. A changed line may cost a copy a third of them, and bring
-/// others that no other copy has.
+/// A short page has a dozen samples. If a line of a copy is changed, the copy may lose a third of
+/// these samples, and get samples that no other copy has.
 #[test]
 fn copies_of_a_short_page_find_each_other_whichever_line_is_changed() {
     for seed in [3, 4, 6] {

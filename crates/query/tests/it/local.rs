@@ -21,8 +21,8 @@ fn options(cache: Option<PathBuf>) -> LocalOptions {
     }
 }
 
-/// The program's own folders are left out, by whatever name they are reached. A relative path
-/// starts from the working directory.
+/// The program's own folders are left out, even if they are named through a symbolic link. A
+/// relative path starts from the working directory.
 #[test]
 fn our_own_folders_are_left_out() {
     let temp = tempfile::tempdir().expect("a folder");
@@ -84,7 +84,7 @@ fn a_second_command_reads_nothing_that_has_not_changed() {
     };
     let tree = [tree];
     assert_eq!(read(&tree).0, 20);
-    // The files changed a moment ago, so they may be read again. But the index still has the same
+    // The files have only just changed, so they may be read again. But the index still has the same
     // 20 files.
     assert_eq!(read(&tree).1, 20);
 }
@@ -159,7 +159,7 @@ impl Observer for Remover {
         if dirs.iter().any(|(dir, _)| *dir == self.folder) {
             fs::remove_dir_all(&self.folder).expect("removed");
         }
-        // Nothing is listed early.
+        // No directory is listed before its turn.
         false
     }
 
@@ -173,8 +173,8 @@ impl Observer for Remover {
     }
 }
 
-/// A file that vanishes after it was found and before it is opened is reported. A file that was
-/// read before it vanished stays in the index.
+/// A file may vanish after it was found. If it was not opened before, it is reported. If it was
+/// read before, it stays in the index.
 #[test]
 fn what_vanishes_meanwhile_is_said() {
     let temp = tempfile::tempdir().expect("a folder");

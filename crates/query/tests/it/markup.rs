@@ -1,6 +1,6 @@
 //! Tests files full of markup: drawings, templates, configurations, notebooks and minified scripts.
-//! A part of such a file is found, alone or inside a text. The part and the file may each be
-//! classified as text or as data.
+//! A part of such a file is found, alone or inside a text. Either of the two may be classified as
+//! text or as data.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -112,7 +112,7 @@ fn template(seed: u64, fields: usize) -> String {
     page + "</body>\n</html>\n"
 }
 
-/// Returns the part of a text between two shares of its length, cut at line ends.
+/// Returns the lines of a text from the share `from` of its length to the share `to`.
 fn part(text: &str, from: f64, to: f64) -> &str {
     let at = |share: f64| {
         let at = (text.len() as f64 * share) as usize;
@@ -171,8 +171,8 @@ fn a_drawing_without_its_beginning_is_listed() {
     }
 }
 
-/// If a drawing contains enough prose, it counts as a text. Without prose it does not, because it
-/// has almost no words.
+/// If a drawing contains enough prose, it counts as a text. Without prose, it does not count as a
+/// text, because it has almost no words.
 #[test]
 fn a_drawing_with_prose_in_it_is_found() {
     let drawing = drawing(8, 40);

@@ -1,5 +1,5 @@
-//! An archive and a single file are compared by the archive's members, however small the file's
-//! share of the archive.
+//! An archive and a single file are compared by the archive's members, even if the file is only a
+//! small part of the archive.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,16 +23,16 @@ use resemble_trees::compare::compare_with_parts;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, member, text_of};
 
-/// The number of members of the archive. For all of them together only 96 samples are kept, so at
-/// most a third of the members have a sample.
+/// The number of members of the archive. The index keeps only 96 samples of all members together,
+/// so at most a third of the members have a sample.
 const MEMBERS: u64 = 300;
 
 fn held(n: u64) -> String {
     sentences(5000 + n, 40)
 }
 
-/// Returns a scene with two folders. One has an archive, the other has files, some of which have
-/// the content of a member or a version of it.
+/// Returns a scene with two folders. One folder has an archive, and the other has files. Some of
+/// the files have the content of a member, or a version of it.
 fn scene() -> Scene {
     let mut scene = Scene::with_parts();
     let members: Vec<_> = (0..MEMBERS)
@@ -49,8 +49,8 @@ fn scene() -> Scene {
     scene
 }
 
-/// For each file: its name, the share of it that is in the archive, and the share of the archive
-/// that is in it. The last field says whether these are estimates.
+/// For each file: its name, the share of the file that is in the archive, and the share of the
+/// archive that is in the file. The last field is true if these shares are estimates.
 type Shares = Vec<(String, Fraction, Fraction, bool)>;
 
 fn name(path: &PathText) -> String {
@@ -209,8 +209,8 @@ fn one_member_makes_no_archives_kin() {
     assert_eq!(clusters(&scene), []);
 }
 
-/// Files that are equal to a member beyond the first thousand are found. `compare` says that it did
-/// not look for them.
+/// If a file is equal to a member after the first thousand members, it is found. `compare` reports
+/// that it did not search for such files.
 #[test]
 fn members_beyond_the_first_thousand_are_not_lost_silently() {
     let mut scene = Scene::with_parts();

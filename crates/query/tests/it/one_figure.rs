@@ -1,10 +1,10 @@
-//! Asks every verb about every pair of a tree with all kinds of files. All verbs must give a pair
-//! the same figures, unit and relation.
+//! Asks every verb about every pair of a tree with all kinds of files. All verbs must report the
+//! same figures, unit and relation of a pair.
 //!
 //! A measure is a function of two contents. So it must not depend on the verb, the direction, the
-//! names, or the order of scans. The tree is made twice. The second time, the names are in the
-//! opposite order, and so are the steps of the scan. A name consists of a number, a `-` and a part
-//! that is the same in both trees. Files are identified by that part.
+//! names, or the order of scans. The tree is made twice. In the second tree, the order of the names
+//! and the order of the steps of the scan are reversed. A name consists of a number, a `-` and a
+//! part that is the same in both trees. Files are identified by that part.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -37,8 +37,8 @@ pub(crate) mod mixed;
 mod repeated;
 mod trees;
 
-/// A verb's statement about a pair; the file with the lesser name comes first. A field is `None` if
-/// the verb does not state it.
+/// What a verb reports about a pair. The file with the lesser name comes first. A field is `None`
+/// if the verb does not report it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Said {
     told: Option<(Option<Relation>, MeasureUnit)>,
@@ -79,12 +79,11 @@ impl Said {
     }
 }
 
-/// The statements of all verbs, by the names of both files.
+/// What all verbs report, by the names of both files.
 #[derive(Default)]
 struct Answers(
     BTreeMap<(String, String), Vec<(&'static str, Said)>>,
-    /// The pairs of files without a row in some verb, because the row is about a member of one file
-    /// instead.
+    /// The pairs of files for which some verb has a row about a member of one file instead.
     BTreeSet<(String, String)>,
 );
 
@@ -101,7 +100,8 @@ impl Answers {
 }
 
 impl Answers {
-    /// Records that a member of another file has a row. Then that file itself needs no row.
+    /// Records that a row is about a member of another file. Then the other file itself needs no
+    /// row.
     fn add_member(&mut self, scene: &Scene, name: &str, member: &PathText) {
         let path = String::from_utf8_lossy(member.as_bytes()).into_owned();
         let file = path.split('!').next().unwrap_or_default();
@@ -225,7 +225,7 @@ fn ask_pairs(scene: &Scene, archives: bool, said: &mut Answers) {
     for row in &answer.rows {
         let name = |path| plain(scene, path).expect("a file");
         let (a, b) = (name(&row.a), name(&row.b));
-        // Only pairs of images and of drawings may have estimates.
+        // Only pairs of images and pairs of drawings may have estimates.
         let is_text = |name: &str| !name.contains("image.bin") && !name.contains("drawing");
         assert!(
             !row.told.estimate || !is_text(&a) && !is_text(&b),
@@ -291,7 +291,7 @@ fn compared(scene: &Scene, a: &str, b: &str) -> Whole<Comparison> {
     by_index
 }
 
-/// Returns the statement of `compare` about two files.
+/// Returns what `compare` reports about two files.
 fn told_by_compare(shares: [Fraction; 2], shared: u64, told: PairFigures) -> Said {
     assert!(!told.estimate);
     Said {
@@ -387,9 +387,9 @@ fn ask_all(scene: &Scene, by_disk: bool, said: &mut Answers) {
     ask_groups(scene, said);
 }
 
-/// Checks the lists of all verbs. For each pair that `why` calls related, every verb that lists all
-/// pairs must have a row. Verbs other than `pairs` may have a row for a member instead. For other
-/// pairs `find`, `.similar` and `groups` may have no row.
+/// Checks the lists of all verbs. If `why` calls a pair related, every verb that lists all pairs
+/// must have a row for it. Verbs other than `pairs` may have a row for a member instead. If `why`
+/// does not call a pair related, `find`, `.similar` and `groups` must not have a row for it.
 fn assert_one_list(said: &Answers) {
     let mut wrong: Vec<String> = Vec::new();
     for ((a, b), all) in &said.0 {
@@ -436,7 +436,8 @@ fn assert_no_contradiction(said: &Answers) {
     );
 }
 
-/// Asks all verbs after a template was marked: a frame with which many of the texts begin.
+/// Asks all verbs after a template was marked. The template is the frame with which many of the
+/// texts begin.
 #[test]
 fn every_verb_leaves_out_the_same_template() {
     let frame = sentences(990, 12);
@@ -567,7 +568,7 @@ fn every_verb_says_the_same_of_every_pair() {
         assert!(near.millionths() > Some(450_000), "{near:?}");
         assert!(verbs(whole, "half of accents.html").contains(&"find"));
     }
-    // `find` finds every revision from both sides, in both trees.
+    // In both trees, `find` finds each revision for its base, and the base for the revision.
     for (name, _) in files.iter().filter(|(name, _)| name.contains(" revised")) {
         let base = name.replace(" revised", "");
         let asked = verbs(name, &base);

@@ -1,4 +1,4 @@
-//! Tests documents and archives: from their parts in the index to the rows of an answer.
+//! Tests documents and archives: their parts in the index, and their rows in answers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -105,8 +105,8 @@ fn documents_of_one_text_are_found_by_each_other() {
     assert_eq!(found(&snapshot, &docx, &FindOptions::default()), []);
 }
 
-/// A hard link outside of the tree changes the stat of a file, and no scan has seen the change. The
-/// file keeps its text and its members.
+/// A new hard link outside the tree changes the stat of a file. No scan has found this change. The
+/// file still has its text and its members.
 #[test]
 fn a_new_name_elsewhere_leaves_a_document_its_text() {
     let mut scene = Scene::with_parts();
@@ -178,8 +178,8 @@ fn a_member_of_an_archive_in_a_mail_is_found_with_its_path() {
             same("mail.eml!report.zip!docs/b.docx")
         ]
     );
-    // A mail is similar to its copy, but neither to its own parts nor to those of the copy. It
-    // contains `a.txt` and `b.pdf`, which are files of their own, too.
+    // A mail is similar to its copy, but not to its own parts or those of the copy. It contains
+    // `a.txt` and `b.pdf`, which are files of their own, too.
     let contains = |path| row(path, Relation::Contains, Layer::Text);
     assert_eq!(
         found_by(&scene, "mail.eml"),
@@ -196,7 +196,7 @@ fn a_member_of_an_archive_in_a_mail_is_found_with_its_path() {
         let none = Subject::indexed(&snapshot, &scene.path(nothing), &Params::default());
         assert!(none.expect("readable").is_none(), "{nothing}");
     }
-    // The scope has only one mail, so only members of that mail are listed.
+    // The scope is only one mail, so only members of that mail are listed.
     let among = FindOptions {
         text: true,
         scope: Scope {
@@ -371,7 +371,7 @@ fn what_broke_off_is_left_out_and_the_rest_is_there() {
     assert_eq!(found_by(&scene, "two.txt"), [at("a.zip!fine.txt")]);
 }
 
-/// Returns the pairs of the tree as names, with the layer and the larger containment.
+/// Returns the names of each pair of the tree, with the layer and the larger containment.
 fn pairs_of(scene: &Scene, (text, archives): (bool, bool)) -> Vec<(String, String, Layer, f64)> {
     let options = PairsRequest {
         scope: scene.scope(),
@@ -438,8 +438,8 @@ fn pairs_are_of_files_by_whatever_stands_for_them() {
     assert_eq!(find("c.txt", "e.txt").expect("a pair").0, Layer::Bytes);
     let (layer, score) = find("f.zip", "g.zip").expect("a pair");
     assert!(layer == Layer::Text && score > 0.9, "{score}");
-    // Both archives have a member with the text of the five files; the member of `g.zip` is longer,
-    // like `e.txt`. So each archive has a row with each file.
+    // Both archives have a member with the text of the five files. As in `e.txt`, there is more
+    // text in the member of `g.zip`. So each archive has a row with each file.
     let (layer, score) = find("c.txt", "f.zip").expect("a pair");
     assert!(layer == Layer::Text && score > 0.9, "{score}");
     assert!(find("c.txt", "g.zip").is_some() && find("a.docx", "f.zip").is_some());

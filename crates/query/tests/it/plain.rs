@@ -1,4 +1,4 @@
-//! Shortcuts for questions that need no reader of documents. `pairs` returns its rows as one
+//! Shortcuts for questions that need no reader of documents. `pairs` collects all rows in one
 //! answer.
 
 use std::path::Path;

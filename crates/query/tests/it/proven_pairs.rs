@@ -35,7 +35,7 @@ fn name(path: &PathText) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The statements of a verb about two files, from the first file's side.
+/// What a verb reports about two files, as seen from the first file.
 type Said = (Option<Relation>, MeasureUnit, bool, [Fraction; 3], u64);
 
 fn found(scene: &Scene, subject: &str, unit: MeasureUnit) -> BTreeMap<String, Said> {
@@ -116,7 +116,8 @@ fn pairs_say_what_find_says() {
 }
 
 /// If a question asks for estimates, every row of different contents has an estimate with an
-/// interval. Rows are sorted by the larger of the lower ends of their two containments.
+/// interval. The intervals of the two containments have two lower ends. Rows are sorted by the
+/// larger of these.
 #[test]
 fn estimates_have_intervals_and_are_ranked_by_their_lower_ends() {
     let mut scene = Scene::new();
@@ -201,8 +202,8 @@ fn what_is_no_longer_there_is_an_estimate() {
     }
 }
 
-/// A text that only near-copies of one file have is not boilerplate, whatever their number. Here
-/// every two of 320 near-copies are a pair.
+/// A text that only near-copies of one file have is not boilerplate, even if there are very many.
+/// Here any two of 320 near-copies are a pair.
 #[test]
 fn a_family_of_hundreds_stays_together() {
     let mut scene = Scene::new();
@@ -226,8 +227,8 @@ fn a_family_of_hundreds_stays_together() {
     );
 }
 
-/// For a large family, a listing shows the hundred best near-copies and the number of all. `find`
-/// shows more of them, but it measures a bounded number.
+/// For a large family, a listing shows the hundred best near-copies and the number of all
+/// near-copies. `find` shows more near-copies, but it measures only a limited number.
 #[test]
 fn the_copies_that_are_not_shown_are_counted() {
     for (copies, rows) in [(320, 319), (1400, 511)] {
@@ -263,7 +264,7 @@ fn the_copies_that_are_not_shown_are_counted() {
     }
 }
 
-/// In a family of thousands each near-copy has a pair with the first one, and pairs with its
+/// In a family of thousands, each near-copy has a pair with the first near-copy, and pairs with its
 /// neighbours. So the number of pairs grows linearly. The header of the answer states the size of
 /// the family.
 #[test]
@@ -304,7 +305,7 @@ fn russian(text: &str) -> String {
     words.join(" ")
 }
 
-/// Texts in different encodings have the same figures, without any option.
+/// Texts in different encodings have the same figures, even without an option.
 #[test]
 fn texts_in_other_encodings_have_the_same_figures() {
     let mut scene = Scene::new();
@@ -350,8 +351,8 @@ fn strangers_neither_bring_nor_take_a_row() {
     const GROUPS: u64 = 8;
     const OF_ONE: u64 = 66;
     let mut scene = Scene::new();
-    // Each text has one of eight sentences. So each sentence is in 66 texts, and then it counts
-    // only in part.
+    // Each text has one of eight sentences. So each sentence is in 66 texts, and counts only in
+    // part.
     for at in 0..GROUPS * OF_ONE {
         let (own, common) = (sentences(1000 + at, 24), sentences(at % GROUPS, 1));
         scene.write(&format!("{at:04}"), format!("{common}{own}"));

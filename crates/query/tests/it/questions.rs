@@ -1,4 +1,5 @@
-//! Compares the answers with their definitions. The files of the index were never on a disk.
+//! Compares the figures of answers with their definitions. The files of the index were never on a
+//! disk.
 
 use std::path::{Path, PathBuf};
 
@@ -169,8 +170,8 @@ fn find_agrees_with_the_definitions() {
                 Fraction::from(measures.resemblance),
                 measures.shared_bytes.0,
             );
-            // The files are not on any disk, so pairs that would need to be read are estimates, and
-            // are marked as such.
+            // The files are not on any disk. So the rows of pairs that would have to be read have
+            // estimates, and are marked as such.
             if row.estimate {
                 let error = |told: Fraction, truth: Fraction| {
                     let share = |share: Fraction| share.score().expect("judged").get();
@@ -207,15 +208,15 @@ fn thresholds_scope_and_top() {
         min: Fraction::from(Score::new(share)),
         ..FindOptions::default()
     };
-    // If two files share less than a quarter, they have no relation. With a lower threshold they
-    // are listed anyway.
+    // If two files share less than a quarter, they have no relation. If the question sets a lower
+    // threshold, they are listed nevertheless.
     assert!(family.paths("/src/a.c", &FindOptions::default()).is_empty());
     let mut low = family.paths("/src/a.c", &min(0.05));
     low.sort();
     assert_eq!(low, ["/src/b.c", "/src/c.c"]);
     let answer = family.find("/docs/base.txt", &min(0.9));
-    // The four rows are a copy, a part that lies wholly in the file, and two versions in which
-    // single bytes are edited.
+    // The four rows are a copy, a part of the file, and two versions in which single bytes are
+    // edited.
     assert_eq!(answer.rows.len(), 4);
     let scope = Scope {
         within: vec!["/mail".into(), "/docs/v2.txt".into()],
@@ -330,8 +331,8 @@ fn near_copies_are_listed_however_many_they_are() {
     }
 }
 
-/// A listing has the watched files, even if many files of catalogues are more similar. No link can
-/// lead to a file of a catalogue.
+/// A listing has entries for watched files, even if many files of catalogues are more similar. An
+/// entry is a link, and no link can lead to a file of a catalogue.
 #[test]
 fn files_of_catalogues_take_no_place_in_a_listing() {
     let page = noise(3, 6_000);
@@ -341,7 +342,7 @@ fn files_of_catalogues_take_no_place_in_a_listing() {
         let mut files: Vec<(PathBuf, Vec<u8>)> = vec![("/page.txt".into(), page.clone())];
         files.extend((0..copies).map(|n| (disk.join(n.to_string()), copy(100 + n, 60))));
         files.extend((0..5).map(|n| (format!("/{n}.txt").into(), copy(9_000 + n, 600))));
-        // One of the contents also has a watched file.
+        // One of the contents is in a catalogue and also in a watched file.
         files.extend(["/\0disk/both.txt", "/both.txt"].map(|path| (path.into(), copy(7, 300))));
         let collection = Collection::new(files);
         collection.index.finish_bulk().expect("counted");
@@ -413,7 +414,8 @@ fn a_header_in_more_files_than_the_limit_nominates_nobody_but_a_family_stays_who
     )
     .expect("an answer");
     assert_eq!((shown.len(), total), (100, 125));
-    // In a question about directories, only the files in them decide what is boilerplate.
+    // In a question about directories, only the files in these directories determine what is
+    // boilerplate.
     let scope = Scope {
         within: vec!["/versions".into()],
         ..Scope::default()

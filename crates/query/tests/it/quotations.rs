@@ -1,4 +1,5 @@
-//! `find --all` lists two files that have a passage in common, even if it is a small part of both.
+//! `find --all` lists two files that have a passage in common, even if the passage is a small part
+//! of both files.
 
 use resemble_core::Relation;
 use resemble_proto::message::{FindOptions, FindRow};
@@ -80,8 +81,8 @@ fn a_quotation_inside_another_text_finds_its_source() {
     }
 }
 
-/// Short phrases that are scattered over two texts are not a passage, even if they have many bytes
-/// in total.
+/// Common phrases that are short and scattered over two texts are not a passage, even if they have
+/// many bytes in total.
 #[test]
 fn strangers_with_the_same_phrases_are_no_quotation() {
     let phrase = |n: u64| words(n, 6);
@@ -129,7 +130,8 @@ fn a_file_that_is_too_small_to_judge_quotes_what_it_is_cut_from() {
     assert!(shown >= 10, "{shown} of 20");
 }
 
-/// If the question has a minimum share or a minimum of bytes, quotations below it are not listed.
+/// If the question has a minimum share or a minimum number of bytes, quotations below this minimum
+/// are not listed.
 #[test]
 fn who_asks_for_more_is_not_shown_quotations() {
     let source = words(5, 9_000);
@@ -160,7 +162,7 @@ fn a_relation_needs_no_passage() {
 }
 
 /// In scripts whose letters have several bytes, a passage of 500 bytes has few words: about 36 in
-/// Russian and 24 in Georgian. The passage still finds its source.
+/// Russian and 24 in Georgian. The source of such a passage is still found.
 #[test]
 fn a_quotation_in_letters_of_several_bytes_finds_its_source() {
     let alphabets = [

@@ -1,4 +1,4 @@
-//! Tests which files are read, how often, and what the reports say about that.
+//! Tests which files are read, how often they are read, and what the reports say about it.
 
 use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use resemble_scan::ingest::{
 };
 use resemble_testutil::random::letters as text;
 
-/// Records calls. It can also skip a directory and stop the scan.
+/// An observer that records its calls. It can also skip a directory and stop the scan.
 #[derive(Default)]
 struct Notes {
     listed: Vec<PathBuf>,
@@ -70,13 +70,13 @@ fn a_young_file_is_read_once_more_and_then_never_again() {
     assert_eq!(files, [&scene.path("sub/file")]);
     let when = report.recheck[&scene.path("sub/file")];
     assert!(when <= SystemTime::now() + scene.ingest.options().settle_window);
-    // Within the settle window, an unchanged file is read again only if that is requested. It must
-    // still be looked at later.
+    // Within the settle window, an unchanged file is read again only on request. The report still
+    // lists it for a later check.
     let report = scene.scan();
     assert_eq!((read(&report), report.recheck.len()), (0, 1));
     let now = entry(scene.path("sub/file"), Cause::Unknown, true);
     assert_eq!(read(&scene.look(&now)), 1);
-    // After the window the file is read once. It is enough that its directory is named.
+    // After the window, the file is read once, even if only its directory is named.
     let mut later = scene.later();
     let look = entry(scene.path("sub"), Cause::Unknown, false);
     let report = later.reconcile(&look, &mut Unobserved).expect("reconciled");
@@ -150,7 +150,7 @@ fn a_written_file_is_read_even_if_its_stat_is_the_same() {
 #[test]
 fn a_touch_costs_one_read_and_no_postings() {
     let mut scene = Scene::new();
-    // Neither the small nor the large file may be chunked again.
+    // The chunks of the small and the large file must not be computed again.
     for (name, size) in [("small", 5000), ("large", 3 << 20)] {
         scene.write(name, text(size as u64, size));
     }
@@ -235,7 +235,7 @@ fn a_move_across_directories_brings_nothing_in_either_order() {
         let mut notes = Notes::default();
         let root = [Target::subtree(scene.root())];
         let report = scene.observed(&root, &mut notes);
-        // The rename changed the file's ctime, and no event explains this change. So the file is
+        // The rename changed the file's ctime, but no event reported the rename. So the file is
         // read, although it was only moved.
         assert_eq!((read(&report), report.removed), (1, 1));
         assert!(!notes.committed.is_empty());
@@ -296,9 +296,9 @@ fn a_skipped_directory_stays_as_it_was_known() {
     assert_eq!(scene.state("b/file"), None);
 }
 
-/// Directories are listed early, before it is their turn. A directory must be listed again if the
-/// observer returns [`Listing::Anew`]. Before each of these listings, the observer adds a file to
-/// the directory and replaces a directory in it.
+/// Directories are listed early, before it is their turn. If the observer returns
+/// [`Listing::Anew`], the directory must be listed again. Before it returns, the observer adds a
+/// file to the directory and replaces a directory in it.
 #[test]
 fn what_was_listed_early_is_listed_again_where_that_may_be_out_of_date() {
     struct Changing(PathBuf);
@@ -352,7 +352,7 @@ fn what_is_ended_early_removes_nothing_and_is_finished_later() {
     }
     scene.scan();
     // The new files are written before the old ones are removed, so that no inode is reused. If an
-    // inode were reused, its old name would be removed at once.
+    // inode were reused, its old name would be removed immediately.
     for n in 0..20 {
         scene.write(&format!("{n:02}/new"), text(100 + n, 2000));
     }
@@ -368,7 +368,7 @@ fn what_is_ended_early_removes_nothing_and_is_finished_later() {
     assert!(report.stopped && notes.listed.len() < 10);
     assert_eq!(report.removed, 0);
     assert!(scene.state("00/file").is_some());
-    // The stop flag ends a scan from outside. It stays set until it is cleared.
+    // Another thread can end a scan with the stop flag. The flag stays set until it is cleared.
     let stop = scene.ingest.options().stop.clone();
     stop.set();
     assert!(scene.scan().stopped);
@@ -434,7 +434,7 @@ fn ignore_files_that_come_change_and_go_rule_at_once() {
     assert_eq!(scene.state("sub/deep/c.log"), None);
 }
 
-/// Each ignore file here is left out itself, so the index has no stat of it.
+/// Each ignore file here is itself left out of the index, so the index has no stat of it.
 #[test]
 fn ignore_files_that_are_left_out_rule_at_once() {
     let mut scene = Scene::with(|mut options| {
@@ -465,7 +465,8 @@ fn ignore_files_that_are_left_out_rule_at_once() {
         assert_eq!(now, (a, b), "{name} {rule:?}");
         scene.assert_as_fresh("after a rule changed");
     }
-    // A listing of their directory alone finds what appeared, and what is no file any more.
+    // Only the directory of the ignore files is listed. This finds an ignore file that appeared,
+    // and one that is no longer a file.
     let listing = [Target::entry(scene.path("sub"), Cause::Unknown)];
     for name in [".ignore", ".gitignore"] {
         fs::remove_file(scene.path(&format!("sub/{name}"))).expect("removed");

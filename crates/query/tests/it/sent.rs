@@ -1,4 +1,4 @@
-//! Bytes that a client sends are compared like a file with these bytes.
+//! If a client sends bytes, they are compared like a file that consists of these bytes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::one_figure::mixed::mixed;
 use crate::scene::Scene;
 use crate::scene::fake::Fake;
 
-/// Returns the rows about files whose names do not begin with the subject's name. Paths are
+/// Returns the rows, except those about files whose names begin with the subject's name. Paths are
 /// relative to the root, because each scene has another root.
 fn rows(scene: &Scene, subject: Subject, own: &Path) -> Vec<FindRow> {
     let subject = subject.with_part_reader(Some(Arc::new(Fake)));

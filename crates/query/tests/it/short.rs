@@ -1,5 +1,5 @@
 //! Tests `find`, `compare` and `groups` on texts of some hundred bytes. Such a text has few
-//! samples, so it may have only one of them in common with its near-copy.
+//! samples, so it may have only one sample in common with its near-copy.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -18,15 +18,15 @@ use crate::scene::Scene;
 
 const PAIRS: usize = 40;
 
-/// Returns the numbers of the files of `a`, from the end of these paths.
+/// Returns the last names of these paths, which are numbers.
 fn numbers<'a>(paths: impl IntoIterator<Item = &'a PathText>) -> BTreeSet<usize> {
     let name = |path: &'a PathText| path.as_path().file_name()?.to_str()?.parse().ok();
     let numbers = paths.into_iter().map(name);
     numbers.map(|number| number.expect("a number")).collect()
 }
 
-/// Writes pairs of files of these lines. The two files of a pair differ only in the last line. Each
-/// verb must find exactly the pairs that have a sample in common.
+/// Writes pairs of files. Each file consists of `lines` lines, and the two files of a pair differ
+/// only in the last line. Each verb must find exactly the pairs that have a sample in common.
 #[track_caller]
 fn are_found(lines: usize, line: impl Fn(usize) -> String) {
     let mut scene = Scene::new();
@@ -115,8 +115,8 @@ fn short_texts_are_found_by_one_common_shingle() {
     are_found(5, |sentence| sentences(sentence as u64, 1));
 }
 
-/// Seven of the eight lines of an extract are in a larger file. For some extracts, the few samples
-/// show far less than 80 %.
+/// Seven of the eight lines of an extract are in a larger file. For some extracts, the share of
+/// common samples is far below 80 %, because there are few samples.
 #[test]
 fn a_minimum_drops_no_pair_that_reaches_it() {
     let mut scene = Scene::new();

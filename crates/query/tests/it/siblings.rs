@@ -1,4 +1,4 @@
-//! If two members of one archive are similar, they have one row.
+//! Tests similar members of one archive: each pair has exactly one row.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -152,8 +152,8 @@ fn members_of_one_container_have_the_figures_of_every_other_question() {
         );
         assert_eq!(said, told, "find {row:?}");
     }
-    // Members form groups like files. But equal members are not reported as a set of identical
-    // files, because plans only act on files.
+    // Members form groups, as files do. But equal members are not reported as a set of identical
+    // files, because plans act only on files.
     let clusters = clusters(&scene);
     for link in clusters.iter().flat_map(|cluster| &cluster.links) {
         let row = rows
@@ -179,7 +179,7 @@ fn members_of_one_container_have_the_figures_of_every_other_question() {
 }
 
 /// An archive to which files were appended may have two members of one name. The name means the
-/// first of them.
+/// first member.
 #[test]
 fn a_name_is_no_relative_of_itself() {
     let mut scene = Scene::with_parts();
@@ -231,7 +231,7 @@ fn no_pair_of_members_has_two_rows() {
     assert!(files.contains(&("first.txt".to_owned(), "second.txt".to_owned())));
 }
 
-/// All mails of a list have the same footer. It does not make them similar.
+/// All mails of a list have the same footer. The footer does not make the mails similar.
 #[test]
 fn what_all_members_have_makes_no_rows() {
     let mut scene = Scene::with_parts();
@@ -249,7 +249,7 @@ fn what_all_members_have_makes_no_rows() {
     assert_eq!(found, [expected]);
 }
 
-/// Form letters are near-copies, whatever their number. Their common text is not boilerplate.
+/// Form letters are near-copies, even if there are very many. Their common text is not boilerplate.
 #[test]
 fn form_letters_of_a_mailbox_are_one_group() {
     let mut scene = Scene::with_parts();
@@ -266,7 +266,7 @@ fn form_letters_of_a_mailbox_are_one_group() {
     assert_eq!(clusters[0].members.len(), 50);
 }
 
-/// If nothing may be read, two similar members have a row with estimates.
+/// If the question must not read files, two similar members have a row with estimates.
 #[test]
 fn what_is_not_read_is_an_estimate() {
     let mut scene = Scene::with_parts();

@@ -20,7 +20,7 @@ use resemble_trees::covered;
 use crate::plain;
 use crate::scene::Scene;
 
-/// Writes two folders; each file of one has another version in the other.
+/// Writes two folders. For each file of one folder, the other folder has another version.
 fn two_versions() -> Scene {
     let mut scene = Scene::new();
     for n in 0..8 {

@@ -1,5 +1,5 @@
 //! Tests tables and encoded data. `pairs` and `find` find common rows in any order, and common data
-//! in lines of any width. They do not report dumps that only have the same shape.
+//! in lines of any width. They do not report dumps that have only the same structure.
 
 use std::collections::BTreeMap;
 

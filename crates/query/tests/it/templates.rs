@@ -63,7 +63,7 @@ impl Collection {
         Self::pages_of(letters, frame)
     }
 
-    /// Like [`Self::pages`], with texts that `made` returns for a seed and a length.
+    /// Does the same as [`Self::pages`], with texts that `made` returns for a seed and a length.
     fn pages_of(made: fn(u64, usize) -> Vec<u8>, frame: usize) -> Self {
         let frame = made(1, frame);
         let mut files: Vec<(String, Vec<u8>)> = (0..8)
@@ -89,7 +89,8 @@ impl Collection {
         self.find_also(path, within, false)
     }
 
-    /// With `all`, includes files that are similar only by common text.
+    /// Returns the answer of `find`. With `all`, it includes files that are similar only by common
+    /// text.
     fn find_also(&self, path: &str, within: Option<&str>, all: bool) -> Answer<FindRow> {
         let snapshot = self.snapshot();
         let subject = Subject::remembered(&snapshot, Path::new(path)).expect("readable");
@@ -179,7 +180,7 @@ fn a_template_is_no_evidence_in_any_question() {
     assert_eq!(pages.pairs(), everything, "as if nothing had been");
 }
 
-/// Without the frame, half of the words of `a.txt` are in `b.txt`.
+/// Outside the frame, half of the words of `a.txt` are also in `b.txt`.
 #[test]
 fn half_of_their_own_words_is_half() {
     let frame = words(0, 120);
@@ -221,7 +222,7 @@ fn half_of_their_own_words_is_half() {
     assert_eq!(marked.shingles, 116);
     // All words have eight bytes.
     assert_eq!(marked.template, share((120.0 * 8.0 - 1.0) / (320.0 * 8.0)));
-    // A run of five words counts only if it is not wholly in the frame.
+    // A run of five words counts only if at least one word is outside the frame.
     let shared = (share(0.5), share(0.5), share(100.0 / 300.0), 800);
     assert_eq!(found(&scene), [("b.txt".to_owned(), shared, false)]);
     let request = PairsRequest {
@@ -256,9 +257,9 @@ fn a_file_of_the_first_format_is_understood() {
 }
 
 /// A frame that is shorter than a chunk makes no common chunk, so the template must consist of
-/// samples. The frame is text: for data files, a part that all ten files have makes no relation.
-/// The pages share 0.18 of their text, and the estimate is 0.25. So without the template, only
-/// common text relates them.
+/// samples. The frame is text, because in data files a part that all ten files have makes no
+/// relation. The pages share 0.18 of their text, and the estimate is 0.25. So without the template,
+/// the pages are related only by common text.
 #[test]
 fn short_frames_are_templates_too() {
     let pages = Collection::pages_of(prose, 1_100);
@@ -281,7 +282,7 @@ fn short_frames_are_templates_too() {
 
 #[test]
 fn a_second_iteration_marks_what_the_first_revealed() {
-    // All files have one frame, and half of them also have a second frame.
+    // All files have the first frame, and half of them also have a second frame.
     let (all, half) = (letters(1, 9_000), letters(2, 8_000));
     let files: Vec<(String, Vec<u8>)> = (0..8)
         .map(|page| {
@@ -299,8 +300,8 @@ fn a_second_iteration_marks_what_the_first_revealed() {
         .mark(&["/t/0", "/t/2", "/t/4"], Some("half"))
         .expect("marked");
     assert_eq!(pages.find("/t/0", None).rows.len(), 0);
-    // Each template has only the content that it added. So without the first template, its frame
-    // counts again.
+    // Each template has only the content that it added. So if the first template is removed, its
+    // frame counts again.
     pages.store.unmark("all").expect("taken back");
     let rows = pages.find("/t/1", None).rows;
     assert_eq!(rows.len(), 7, "{:?}", names(&rows));
@@ -478,7 +479,7 @@ fn a_fifo_in_its_place_hangs_nobody() {
     assert!(pages.store.current().0.trouble.is_some());
 }
 
-/// 201 texts share a header. They are too few to make it boilerplate.
+/// 201 texts share a header. These are too few texts to make the header boilerplate.
 #[test]
 fn common_text_is_discounted_and_the_reason_given() {
     let header = prose(1, 3_000);

@@ -1,9 +1,10 @@
-//! Compares the answers with measures that are computed in a second way. `docs/accuracy.md` does
-//! that for large corpora. Here a small corpus is used in every run.
+//! Compares the answers with measures that are computed in a second way. `docs/accuracy.md` reports
+//! such comparisons for large corpora. Here a small corpus is used in every run.
 //!
-//! * Shared content never exceeds the smaller file.
+//! * Two files never share more bytes than the smaller file has.
 //! * Measures equal the definitions to four digits, in words and in bytes.
-//! * Related texts are found and unrelated ones are not; case, line width and markup hide nothing.
+//! * Related texts are found even if their case, line width or markup differ. Unrelated texts are
+//!   not found.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use crate::plain::pairs;
 use crate::scene::Scene;
 use resemble_testutil::random::Random;
 
-/// Returns prose of an author. Each author has other words, a few of which are frequent.
+/// Returns prose of an author. Each author has different words, and a few of them are frequent.
 fn prose(author: u64, from: usize, words: usize) -> String {
     let mut text = String::new();
     for at in from..from + words {
@@ -251,7 +252,8 @@ fn shared_bytes_are_never_more_than_the_smaller_file() {
     assert!(proven > 5, "{proven} rows share bytes");
 }
 
-/// Checks the containments and the resemblance in both units, in words also without `exact`.
+/// Checks the containments and the resemblance in both units. In words, also checks them without
+/// `exact`.
 #[test]
 fn measures_are_the_definitions() {
     let asked = Asked::new();
@@ -282,8 +284,8 @@ fn related_texts_are_found_and_strangers_are_not() {
     let rows = asked.pairs(|_| ()).rows;
     for row in &rows {
         let (a, b) = (asked.file(&row.a), asked.file(&row.b));
-        // Text that a variant adds is by an author of its own. So texts of different authors must
-        // not be related.
+        // The text that a variant adds has an author who wrote nothing else. So texts of different
+        // authors must not be related.
         assert_eq!(a.2, b.2, "{} and {} are strangers: {row:?}", a.0, b.0);
     }
     let score = |a: &str, b: &str| {
@@ -312,8 +314,8 @@ fn related_texts_are_found_and_strangers_are_not() {
             );
         }
     }
-    // The scrap is too small to be judged. It was read, so it has a row, which is last. The row has
-    // no score, so it passes no minimum.
+    // The scrap is too small to be judged. It was read, so it has a row, at the end. The row has no
+    // score, so a question with a minimum does not list it.
     let scrap = rows
         .iter()
         .find(|row| asked.file(&row.b).0 == "scrap.txt" && asked.file(&row.a).0 == "1-base.txt");
@@ -337,7 +339,7 @@ fn related_texts_are_found_and_strangers_are_not() {
     assert!(with_min.rows.iter().all(is_judged));
 }
 
-/// Identical files share one row, whatever their number. A file that resembles them has a row with
+/// A set of identical files has one row, of any size. A file that resembles them has a row with
 /// each of them.
 #[test]
 fn identical_files_are_one_row_unless_all_are_asked_for() {
@@ -442,7 +444,7 @@ fn the_discount_of_a_row_is_that_of_its_containment_however_rows_are_sorted() {
     assert_eq!(discounts(PairScore::Discounted), by_containment);
 }
 
-/// A file may be cut inside a character, or a disk may have damaged a byte.
+/// The words are the same if a file is cut inside a character, or if a disk has damaged a byte.
 #[test]
 fn what_is_broken_off_within_a_letter_is_in_the_whole() {
     let letters: Vec<char> = ('а'..='я').collect();

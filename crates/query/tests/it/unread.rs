@@ -134,7 +134,7 @@ fn each_document_of_the_scope_is_named_once_with_its_reasons() {
         ..CoveredRequest::default()
     };
     assert_eq!(asked(&scene, &Request::Covered(covered)), []);
-    // `pairs` only reports unread parts of archives if archives are requested.
+    // `pairs` reports unread parts of archives only if archives are requested.
     let mut pairs = PairsRequest {
         scope: scene.scope(),
         text: true,
@@ -163,7 +163,7 @@ fn each_document_of_the_scope_is_named_once_with_its_reasons() {
     assert_eq!(find("b/whole.doc", within(&scene, &["b/whole.doc"])), []);
 }
 
-/// `compare` reports the same errors by an index, by a scan of both trees, and by inventories that
+/// `compare` reports the same errors if it uses an index, a scan of both trees, or inventories that
 /// a scan has stored.
 #[test]
 fn a_comparison_says_the_same_from_an_index_and_without() {

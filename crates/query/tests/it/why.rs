@@ -100,7 +100,8 @@ fn what_one_file_has_twice_is_again() {
     assert_eq!(shared.differing_bytes(), (0, 0));
 }
 
-/// A line that occurs often is matched in its place, not with its first occurrence.
+/// A line that occurs often is matched with the line at the same place in the other file, not with
+/// its first occurrence there.
 #[test]
 fn common_text_stays_in_its_place() {
     let common = format!("{}\n", "=".repeat(70));
@@ -119,7 +120,7 @@ fn common_text_stays_in_its_place() {
     }
 }
 
-/// Returns rows. Each row has a number, one of four words, and an amount.
+/// Returns the rows of a table. Each row has a number, one of four words, and an amount.
 fn rows(seed: u64, count: usize) -> Vec<String> {
     let mut random = Random::new(seed);
     let row = |_| {
@@ -169,7 +170,7 @@ fn covered_and_told(a: &str, b: &str) -> [(f64, f64); 2] {
     ]
 }
 
-/// For tables, the common ranges cover the measured share, whatever the order of the rows.
+/// For tables, the common ranges cover the measured share. The rows may be in any order.
 #[test]
 fn rows_are_shown_in_any_order() {
     let all = rows(1, 600);
@@ -202,8 +203,8 @@ fn rows_are_shown_in_any_order() {
             let [of_a, of_b] = covered_and_told(&a, &b);
             for ((covered, told), least) in [(of_a, in_b), (of_b, in_a)] {
                 assert!((told - least).abs() < 0.03, "{at}: {told}");
-                // A word before another line end has other bytes, so the ranges cover less than the
-                // share in words.
+                // The files have different line ends. A word and its line end then differ in bytes,
+                // so the ranges cover less than the share in words.
                 let most = if end == "\n" { 0.02 } else { 0.12 };
                 assert!((covered - told).abs() < most, "{at}: {covered} but {told}");
             }
@@ -211,8 +212,8 @@ fn rows_are_shown_in_any_order() {
     }
 }
 
-/// Returns two files built from the same blocks, in any order: equal, changed, repeated or missing
-/// in one of them.
+/// Returns two files built from the same blocks in any order. Each block is equal in both files, or
+/// is changed, repeated or missing in one file.
 fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let piece = (0..6usize, 0..500usize, 1..300usize);
     let pieces = || proptest::collection::vec(piece.clone(), 0..9);
@@ -238,7 +239,7 @@ fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     })
 }
 
-/// Returns the ranges in order, without the bytes that earlier ranges have.
+/// Returns the ranges in order, each without the bytes of the ranges before it.
 fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut end = 0;
@@ -286,7 +287,7 @@ proptest! {
         let of_b = ranges.into_iter().chain(shared.repeats.iter().map(|r| r.b.clone()));
         let of_b = of_b.chain(shared.differs_b.iter().map(|s| s.range.clone())).collect();
         prop_assert!(is_tiled(of_b, b.len()));
-        // The number of differing bytes is the part that the containments lack.
+        // The number of differing bytes is the number of bytes that the containments do not count.
         let (in_a, in_b) = runs::cover(&a, &b);
         let (only_a, only_b) = shared.differing_bytes();
         let lacking = |score: Score, size: usize| {
@@ -332,8 +333,8 @@ proptest! {
                 other => prop_assert!(false, "{:?}", other),
             }
         }
-        // Bytes that differ are shown as bytes of one file only. So are common pieces that are too
-        // short to be shown as common.
+        // Bytes that differ are shown as bytes of one file only. Common pieces that are too short
+        // to be shown as common are shown in the same way.
         let only = |kind| -> u64 {
             blocks
                 .iter()
@@ -376,7 +377,7 @@ proptest! {
             (&a, sides(|row| &row.left), view.rest.map(|rest| (rest.lines_a, rest.bytes_a))),
             (&b, sides(|row| &row.right), view.rest.map(|rest| (rest.lines_b, rest.bytes_b))),
         ] {
-            // The number that the next shown line must have.
+            // The number that the next line of the view must have.
             let mut next = u64::from(view.text);
             for side in &sides {
                 match side {
@@ -396,7 +397,7 @@ proptest! {
             }
             let all = if view.text { lines(data) + 1 } else { data.len() as u64 };
             let rest = rest.map_or(0, |(lines, bytes)| if view.text { lines } else { bytes });
-            // The rest counts newlines, so a last line without one may be missing in the count.
+            // The rest counts newlines, so it may not count a last line without a newline.
             let is_all = next + rest == all || view.text && next + rest + 1 == all;
             prop_assert!(is_all, "{} {} {}", next, rest, all);
         }

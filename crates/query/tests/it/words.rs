@@ -1,4 +1,5 @@
-//! Texts with equal or nearly equal words are reported as such, and their words are measured.
+//! Texts with equal or nearly equal words are reported with the right relation, and measured in
+//! words.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -64,8 +65,8 @@ fn texts_that_differ_in_layout_alone_are_the_same_text() {
             assert_eq!(row.interval, None, "it is known");
         }
     }
-    // Neither file is a document to be taken apart, so they are compared by their words even
-    // without `text`.
+    // Neither file is a document that must be taken apart, so the files are compared by their words
+    // even without `text`.
     for exact in [false, true] {
         let relation = only(&rows(&scene, "plain.txt", exact, false)).relation;
         assert_eq!(relation, Some(Relation::SameText), "{exact}");
@@ -105,7 +106,7 @@ fn exact_figures_of_documents_are_those_of_their_words() {
     let mut scene = Scene::with_parts();
     let (text, more) = (sentences(1, 60), sentences(2, 20));
     scene.write("a.docx", fake(1, &[text_of(&text)]));
-    // A quarter of the text is new, and all line ends have moved.
+    // In `b.pdf`, a quarter of the text is new, and all line ends are at other places.
     scene.write(
         "b.pdf",
         fake(
@@ -184,7 +185,7 @@ fn the_explanation_says_what_layout_hides() {
     assert!(line.is_some_and(|(_, line)| line == "99% of its words"));
 }
 
-/// Returns the pairs of a tree by words: the names and the larger containment.
+/// Returns the names of each pair of a tree, with the larger containment in words.
 fn pairs_of_words(scene: &Scene) -> Vec<(String, String, f64)> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let options = PairsRequest {
@@ -207,7 +208,7 @@ fn pairs_of_words(scene: &Scene) -> Vec<(String, String, f64)> {
 fn a_few_words_in_common_are_found_in_small_texts_whether_sampled_or_not() {
     let mut scene = Scene::new();
     // Two sentences of each small text are in the large one. Some of the small texts have samples
-    // in these sentences, others have none.
+    // in these sentences, and others have no samples there.
     let large = sentences(1, 12);
     let lines: Vec<&str> = large.lines().collect();
     for at in 0..11 {

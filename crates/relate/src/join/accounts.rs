@@ -1,17 +1,18 @@
-//! Checks that the candidate pairs of an external SQL engine (docs/scale.md) are complete. Adds the
-//! pairs that the engine leaves out because their common piece is boilerplate for the engine.
+//! Checks that the candidate pairs of an external SQL engine (docs/scale.md) are complete. The
+//! engine leaves out a pair whose common piece is boilerplate for the engine. Such pairs are added
+//! here.
 //!
 //! While [`super::common_pieces`] scans all pieces, it reports the number of contents with each
-//! piece. These numbers show how many common pieces each content has with all others. The common
-//! pieces of the given pairs must add up to the same number. docs/scale.md explains why this finds
-//! any mistake.
+//! piece. These numbers show how many pieces each content has in common with all other contents.
+//! The common pieces of the given pairs must add up to the same number. docs/scale.md explains why
+//! this finds any mistake.
 //!
 //! The engine counts every content that has a piece. The question counts a family of near-copies as
-//! one. So a piece may be boilerplate for the engine and not for the question. The pairs with such
-//! a piece are added here.
+//! one. So a piece may be boilerplate for the engine and not for the question. Then the pairs of
+//! contents that have this piece are added.
 //!
 //! Some exported contents are not compared by the question: parts that are not renditions of a
-//! file. They are counted. Their places follow those of the [`Table`].
+//! file. They are counted nevertheless. Their places follow those of the [`Table`].
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -36,9 +37,9 @@ pub struct Accounts<'a> {
     given: &'a dyn ExternalPairs,
     snapshot: &'a Snapshot,
     table: &'a Table,
-    /// Contents that are counted and not compared.
+    /// Contents that are counted, but not compared.
     pub(super) others: Vec<ContentId>,
-    /// The names that the engine has for all contents, each with the content's place.
+    /// The engine's name of each content, with the place of the content.
     names: Vec<(i64, u32)>,
     /// The number of common samples and of common chunks that no given pair has accounted for yet,
     /// by place.
@@ -109,8 +110,8 @@ impl<'a> Accounts<'a> {
         measured.finish()
     }
 
-    /// Counts a piece, given the places of all contents that have it. If more than `limit` contents
-    /// have the piece, it is not counted.
+    /// Counts a piece. `places` are those of all contents that have it. If more than `limit`
+    /// contents have the piece, it is not counted.
     pub(super) fn note(&mut self, kind: PostingKind, places: &[u32], limit: u32) {
         if places.len() > limit as usize {
             return;

@@ -1,13 +1,13 @@
-//! Finds common pieces and connected contents: one pass over the sorted (piece, content) records.
+//! Finds common pieces and connected contents in one pass over the sorted (piece, content) records.
 //!
-//! The method is Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3. What the paper calls
-//! files are contents here, and what it calls chunks are chunks and samples. In the sorted records
-//! the contents of each piece are adjacent, so one pass
+//! The method is Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3. The files of the
+//! paper are contents here, and its chunks are chunks and samples. In the sorted records, the
+//! contents with the same piece are adjacent. So one pass
 //!
-//! * counts the contents of each piece. Pieces of too many contents are ignored, like the
+//! * counts the contents with each piece. Pieces of too many contents are ignored, like the
 //!   "ubiquitous headers" of the paper. The count of any other piece determines its worth;
-//! * unites the contents of each piece that is not ignored. Contents in different sets have nothing
-//!   in common, so each set is an independent problem.
+//! * joins the contents with the same piece into a set, unless the piece is ignored. Contents in
+//!   different sets have nothing in common, so each set is an independent problem.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -78,23 +78,24 @@ impl Record for Posting {
 /// The results of one pass over all pieces.
 #[derive(Debug)]
 pub struct CommonPieces {
-    /// The number of contents that have each piece, for pieces of several contents.
+    /// For each piece that several contents have, the number of these contents.
     pub counts: Counts,
     /// Pieces that are ignored because too many unrelated contents have them.
     pub ignored: u64,
-    /// For each place the least place of its set. A set consists of the contents that are
+    /// For each place, the least place of its set. A set consists of the contents that are
     /// connected, directly or indirectly, by pieces that are not ignored.
     pub sets: Vec<u32>,
     /// Families of many near-copies.
     pub families: Families,
-    /// True if each smaller family was counted as one content, too.
+    /// True if each smaller family of near-copies was also counted as one content.
     pub counts_smaller_families: bool,
     /// The samples of which frames may consist.
     pub samples: CommonSamples,
 }
 
 impl CommonPieces {
-    /// Returns the holders of the samples that frames may consist of.
+    /// Returns the object that finds the contents with a sample, for samples of which frames may
+    /// consist.
     pub const fn holders<'a>(&'a self, table: &'a Table) -> TableHolders<'a> {
         TableHolders {
             samples: &self.samples,
@@ -144,7 +145,7 @@ impl CommonSamples {
     }
 }
 
-/// Looks up the holders of samples among the pieces that were read.
+/// Finds the contents that have a sample, among the pieces that were read.
 #[derive(Debug)]
 pub struct TableHolders<'a> {
     samples: &'a CommonSamples,
@@ -173,7 +174,7 @@ impl SampleHolders for TableHolders<'_> {
     }
 }
 
-/// The number of contents that a thread reads before it takes the next ones.
+/// The number of contents that a thread reads before it takes further contents.
 const BATCH: usize = 256;
 
 /// The limits of [`common_pieces`].
@@ -181,13 +182,14 @@ const BATCH: usize = 256;
 pub struct PieceLimits {
     /// A piece is ignored if more than this number of unrelated contents have it.
     pub limit: u32,
-    /// The number of near-copies above which they are a family, which its leader represents.
+    /// The size above which near-copies form a family. Its leader represents the family.
     pub family: u32,
 }
 
-/// Reads the pieces of all contents. More than [`FREE`] near-copies count once among the contents
-/// that have a piece. If they are too few for a family by `limits`, this only lowers the discount.
-/// If candidate pairs were given, `accounts` receives the holders of each piece.
+/// Reads the pieces of all contents. If more than [`FREE`] near-copies have a piece, they count as
+/// one content with that piece. If these near-copies are too few for a family by `limits`, this
+/// only lowers the discount. If candidate pairs were given, `accounts` receives the holders of each
+/// piece.
 pub fn common_pieces(
     of: (&Table, &PairProver<'_>),
     limits: PieceLimits,
@@ -203,10 +205,10 @@ pub fn common_pieces(
 struct TakenPieces {
     /// The postings, in several runs. Each run is sorted by piece.
     runs: Vec<SortedRun<Posting>>,
-    /// For each content, the keys by which its family of near-copies is found.
+    /// The keys of each content by which its family of near-copies is found.
     names: Vec<FamilyNames>,
-    /// For each place: whether the content is a text, and the level of its signature. It is `None`
-    /// if the content no longer exists.
+    /// For each place: whether the content is a text, and the level of its signature. The element
+    /// is `None` if the content no longer exists.
     levels: Vec<Option<(bool, u8)>>,
 }
 
@@ -393,7 +395,7 @@ impl NearCopies for TableCopies<'_> {
     }
 }
 
-/// Records how common the text in the chunks of all contents is.
+/// Records how many contents have the text that is in the chunks.
 fn note_passages(snapshot: &Snapshot, table: &Table, counts: &mut Counts) -> Result<(), AskError> {
     let known = &*counts;
     let note = |at: usize, noted: &mut Counts| {

@@ -1,7 +1,7 @@
 //! Stores measures that an external program made. They are looked up by the two contents of a pair.
 //!
 //! Pairs are sorted by their contents, in memory or in a scratch file. The first pair of each block
-//! of the file stays in memory, so a look-up reads one block.
+//! of the scratch file stays in memory, so a look-up reads only one block.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Joins all contents of a question by the pieces that they have in common. The pieces need not fit
-//! into memory.
+//! Joins all contents of a question by the pieces that they have in common. The list of pieces need
+//! not fit into memory.
 //!
 //! ```text
 //! scope ─► table (places) ─► common (one sorted pass) ─► sets of connected contents

@@ -29,7 +29,7 @@ impl Record for CandidatePair {
     }
 }
 
-/// For each place, the greater places that it is paired with.
+/// For each place, the greater places with which it is paired.
 #[derive(Debug)]
 pub struct PairLists {
     /// The list of a place is from `starts[place]` to `starts[place + 1]`.
@@ -59,7 +59,7 @@ impl PairLists {
         Ok(Self { starts, greater })
     }
 
-    /// Fills `greater` with the greater places that `place` is paired with, ascending.
+    /// Fills `greater` with the greater places with which `place` is paired, in ascending order.
     pub fn read(&self, place: u32, greater: &mut Vec<u32>) -> Result<(), AskError> {
         greater.clear();
         let (from, to) = (self.starts[place as usize], self.starts[place as usize + 1]);
@@ -67,7 +67,7 @@ impl PairLists {
     }
 
     /// Returns the pairs among the contents at these places. A content is given by its index in
-    /// `places`. Element `i` has the larger indexes that `i` is paired with, ascending.
+    /// `places`. Element `i` has the larger indexes with which `i` is paired, in ascending order.
     pub fn among(&self, places: &[u32]) -> Result<Vec<Vec<u32>>, AskError> {
         let mut numbers: Vec<(u32, u32)> = places.iter().copied().zip(0..).collect();
         numbers.sort_unstable();

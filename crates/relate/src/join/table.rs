@@ -1,10 +1,10 @@
 //! The contents of a question, numbered.
 //!
 //! All computations use a content's **place**: its rank by digest among the contents of files. The
-//! contents that are only renditions follow. Ids depend on the order in which files were indexed,
-//! so they differ between two indexes of one tree. Digests do not differ. So a tie that is decided
-//! "by the lesser place" is decided alike everywhere. A few numbers per content, and the path of
-//! each file, are in memory whatever the bound is.
+//! contents that are only renditions have the places after these. Ids depend on the order in which
+//! files were indexed, so they differ between two indexes of one tree. Digests do not differ. So a
+//! tie that is decided "by the lesser place" is decided in the same way everywhere. A few numbers
+//! per content, and the path of each file, are in memory with any memory bound.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,11 +19,11 @@ use crate::renditions::owners::RenditionOwners;
 use crate::renditions::{Rendition, WholeDigest};
 use crate::scope::{ScopedFile, ScopedFiles};
 
-/// All contents that can be compared. The empty content is the only one that cannot.
+/// All contents that can be compared. Only the empty content cannot be compared.
 #[derive(Debug, Default)]
 pub struct Table {
     rows: Vec<TableRow>,
-    /// The places in the order of the contents' ids. In this order an index is read fastest.
+    /// The places in the order of the contents' ids. Reading an index in this order is fastest.
     pub by_id: Vec<u32>,
     /// The sum of the sizes of all files.
     pub bytes: u64,
@@ -43,10 +43,10 @@ pub struct Table {
 struct TableRow {
     size: u64,
     id: ContentId,
-    /// The index in [`ScopedFiles::files`] of the content's first file by path.
+    /// The index of the content's first file (by path) in [`ScopedFiles::files`].
     first: u32,
     files: u32,
-    /// The approximate bytes of memory that comparing the content needs.
+    /// The approximate number of bytes of memory that comparing the content needs.
     weight: u32,
     /// The renditions by which the files of the content are compared.
     faces: Faces,
@@ -189,7 +189,7 @@ impl Table {
         self.rows.len() as u32
     }
 
-    /// Returns whether a content is that of a file, and is no rendition of another file.
+    /// Returns whether a content is that of a file, and is not a rendition of another file.
     pub fn is_plain(&self, place: u32) -> bool {
         place < self.owners && !self.stand_ins.contains_key(&place)
     }
@@ -209,8 +209,8 @@ impl Table {
         of_one.meeting(of_other) == (one.1, other.1)
     }
 
-    /// Returns whether one of these renditions is a member that nominates its archive for the other
-    /// file.
+    /// Returns whether one of these renditions is a member because of which its archive is compared
+    /// with the other file.
     pub fn is_held(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
         let (of_one, of_other) = (self.faces(one.0), self.faces(other.0));
         one.0 != other.0 && of_one.named_by_member(one.1, of_other, other.1) == Some(true)
@@ -248,7 +248,7 @@ impl Table {
         self.row(place).id
     }
 
-    /// Returns the bytes of the content.
+    /// Returns the size of the content in bytes.
     pub fn size(&self, place: u32) -> u64 {
         self.row(place).size
     }
@@ -258,7 +258,7 @@ impl Table {
         self.row(place).files
     }
 
-    /// Returns the approximate bytes of memory that comparing the content needs.
+    /// Returns the approximate number of bytes of memory that comparing the content needs.
     pub fn weight(&self, place: u32) -> u64 {
         u64::from(self.row(place).weight)
     }
@@ -294,9 +294,9 @@ impl Table {
     }
 }
 
-/// Returns the memory that a content takes while its block is compared. It is the sum of the
-/// content's lists and, for each key, the posting, its place in the lists and the overhead of
-/// sorting.
+/// Returns the memory that a content takes while its block is compared. It is the memory for the
+/// content's lists. For each key, it also includes the posting, the place of the posting in the
+/// lists, and the overhead of sorting.
 fn weight(fingerprints: u32, chunk_runs: u64) -> u32 {
     let keys = u64::from(fingerprints) + chunk_runs;
     let bytes = 300 + 8 * u64::from(fingerprints) + 40 * chunk_runs + 44 * keys;

@@ -1,10 +1,10 @@
 //! Estimates the match of two archives or mails if one of them cannot be read.
 //!
 //! A measure of such a pair counts what each member shares with all members of the other archive
-//! together. The two wholes (all texts joined, and all other members joined) cannot show this: a
-//! whole that shares half of its members looks like a text with an edit in every line. So each
-//! member is compared, like a single content ([`super::members`]), with those members of the other
-//! archive that share a sample with it.
+//! together. The two wholes (all texts joined, and all other members joined) cannot show this: if a
+//! whole shares half of its members, its samples look like those of a text with an edit in every
+//! line. So each member is compared, like a single content ([`super::members`]), with those members
+//! of the other archive that share a sample with it.
 //!
 //! * If the other archive has an equal member, or (in words) a text of the same words, the member
 //!   counts as wholly shared. For any other member, the estimate is that of its best partner. The
@@ -34,7 +34,7 @@ pub type HeldSide<'a> = ([Option<WholeDigest>; 2], &'a [Digest]);
 struct JudgedSide<'a> {
     members: Vec<&'a Digest>,
     shares: Vec<ShownShare>,
-    /// The number of bytes of the archive: first of its texts, then of all its other members.
+    /// The numbers of bytes of the archive's texts and of all its other members.
     sizes: [f64; 2],
 }
 
@@ -66,7 +66,7 @@ impl<'a> JudgedSide<'a> {
         places
     }
 
-    /// Returns the share of this archive that is in the other one.
+    /// Returns the share of this archive that is in the other archive.
     fn share(&self, asked: Unit) -> ShownShare {
         let of_kind = |of_text: bool| {
             let mut sum = KindShare::default();
@@ -87,7 +87,7 @@ impl<'a> JudgedSide<'a> {
     }
 
     /// Returns the distinct samples of the members that `is_asked` selects, each with the level of
-    /// its signature. If several signatures have a sample, it gets the lowest of their levels.
+    /// its signature. A sample in several signatures gets the lowest of their levels.
     fn samples(&self, is_asked: impl Fn(&Digest) -> bool) -> HashMap<Fingerprint, u8> {
         let mut samples: HashMap<Fingerprint, u8> = HashMap::new();
         for member in self.members.iter().filter(|member| is_asked(member)) {
@@ -129,8 +129,8 @@ impl KindShare {
 
     /// Returns the number of shared bytes and its interval. For words, the interval is wider,
     /// because only samples show how many words of a member are shared. Members without a shared
-    /// sample may still share something. With a confidence of 95 %, they share at most the part
-    /// that three of their samples represent.
+    /// sample may still share something. With a confidence of 95 %, this is at most the part that
+    /// three of their samples represent.
     fn shown(&self, in_words: bool) -> ShownShare {
         let ShownShare { likely, low, high } = self.shared;
         let high = high + self.unseen.0 * 3.0 / self.unseen.1.max(3) as f64;
@@ -176,8 +176,8 @@ pub fn shown_of_archives(
     Some(shown_match(sizes, shares, shared_bytes, (unit, least)))
 }
 
-/// Computes for each member the share of it that is in the other archive. Returns the number of
-/// bytes of the members that both archives have.
+/// Computes which share of each member is in the other archive. Returns the number of bytes of the
+/// members that both archives have.
 fn judge_members(asked: Unit, a: &mut JudgedSide<'_>, b: &mut JudgedSide<'_>) -> ByteLen {
     let by_sample = b.by_sample();
     let mut equal = ByteLen::ZERO;

@@ -11,7 +11,7 @@ use resemble_proto::number::Fraction;
 use crate::judge::matched::{Match, all_words};
 use crate::renditions::same_words;
 
-/// Estimates the measures of two contents. Two texts are compared by shingles of words, other
+/// Estimates the measures of two contents. Two texts are compared by shingles of words, and other
 /// contents by windows.
 pub fn estimate(
     a: (&Sketch<'_>, ContentKind),
@@ -123,8 +123,8 @@ pub fn interval_at(share: Option<Score>, of: &Sketch<'_>, level: u8) -> Option<(
 }
 
 /// Returns the minimum share for a pair to be read: the pair's estimate must be able to reach it.
-/// If `min` is above [`Relation::PARTLY`], the share is [`Relation::PARTLY`]. The reason is that an
-/// estimate by few samples may be far too low.
+/// If `min` is above [`Relation::PARTLY`], the share is [`Relation::PARTLY`]. It is not higher,
+/// because an estimate by few samples may be far too low.
 pub fn least_to_read(min: Fraction) -> f64 {
     let least = min.score().map_or(Relation::PARTLY, Score::get);
     least.min(Relation::PARTLY)

@@ -22,14 +22,14 @@ pub fn is_listed(relation: Option<Relation>, measures: &Measures, rarity: Option
     })
 }
 
-/// A file that is too small to judge counts as a quotation if it has at least this share and this
-/// number of bytes in common.
+/// A file that is too small to judge counts as a quotation if at least this share of it, and this
+/// number of bytes, are in the other file.
 const QUOTED_OF_SMALL: (f64, ByteLen) = (Relation::MOSTLY, ByteLen(64));
 
-/// Returns whether two files without a relation share a rare passage, so that one quotes the other.
-/// A question shows such a pair. The overlay does not show it, because entries of the overlay show
-/// shares, and the shares of a quotation are almost zero. `least` is the requested minimum of
-/// shared bytes.
+/// Returns whether two files without a relation share a rare passage, so that one file quotes the
+/// other. A question shows such a pair. The overlay does not show it, because entries of the
+/// overlay show shares, and the shares of a quotation are almost zero. `least` is the requested
+/// minimum of shared bytes.
 pub fn is_quotation(found: &Match, least: Option<ByteLen>) -> bool {
     let smaller = found.sizes.0.min(found.sizes.1);
     let shared = found.measures.shared_bytes;

@@ -17,9 +17,9 @@ use crate::renditions::{Named, Rendition, WholeDigest, layer, same_text};
 pub enum CommonPart {
     /// Runs that are neither a passage nor mostly repeated.
     Runs,
-    /// A passage, even if it is a small part of both.
+    /// A passage, even if it is a small part of both contents.
     Passage,
-    /// Mostly a few runs that are repeated, and no passage. No question lists a pair that has only
+    /// Mostly repetitions of a few runs, and no passage. No question lists a pair that has only
     /// this in common.
     Repetition,
 }
@@ -35,15 +35,16 @@ pub struct Match {
     pub unit: Unit,
     /// True if the measures are estimates, and false if the contents were read.
     pub is_estimate: bool,
-    /// The measures. The first file is a, the second one b.
+    /// The measures. The first file is a, and the second file is b.
     pub measures: Measures,
     /// The sizes of the two renditions in bytes.
     pub sizes: (ByteLen, ByteLen),
     /// The score after the discount for pieces that many files have.
     pub discount: Discount,
-    /// True for two texts of which every word was read. They may be too small to judge.
+    /// True if both contents are texts, and every word of them was read. They may be too small to
+    /// judge.
     pub are_read_texts: bool,
-    /// The intervals of the measures, if these are estimates of two contents.
+    /// The intervals of the measures, if the measures are estimates for two contents.
     pub interval: Option<Box<Interval>>,
     /// The count of numbers that differ, if the two texts differ in nothing else. Only an exact
     /// `find` determines it; otherwise it is `None`.
@@ -54,7 +55,7 @@ pub struct Match {
     pub rarity: Option<Rarity>,
     /// The form of the common part.
     pub common: CommonPart,
-    /// True if the samples show that both have the same rare text.
+    /// True if the samples show that both contents have the same rare text.
     pub has_rare_text: bool,
 }
 
@@ -96,7 +97,8 @@ impl Match {
         }
     }
 
-    /// Returns the lower ends of the intervals of the measures. Rows are ranked by them.
+    /// Returns the lower ends of the intervals of the measures. Rows are ranked by these lower
+    /// ends.
     pub fn least(&self) -> Measures {
         let Self {
             interval, measures, ..
@@ -105,7 +107,8 @@ impl Match {
         interval.map_or(*measures, |interval| interval.least(measures))
     }
 
-    /// Returns the values by which two matches are compared. The better match has the greater ones.
+    /// Returns the values by which two matches are compared. The better match has the greater
+    /// values.
     fn rank(&self) -> (bool, bool, Score, &Measures, bool) {
         (
             self.relation == Some(Relation::Identical),
@@ -132,9 +135,9 @@ impl Match {
 /// Combines the matches of the wholes of two archives into one match. A whole is all texts of an
 /// archive joined, or all its other contents joined. Shares are weighted by bytes.
 ///
-/// If a whole is too small to judge, its kind does not count. If only one archive has a whole of a
-/// kind, nothing of this whole is shared. Returns `None` if the wholes are equal and too small to
-/// judge.
+/// If a whole is too small to judge, wholes of its kind do not count. If only one archive has a
+/// whole of a kind, nothing of this whole is shared. Returns `None` if the wholes are equal and too
+/// small to judge.
 pub fn match_of_wholes(
     ours: [Option<WholeDigest>; 2],
     theirs: [Option<WholeDigest>; 2],
@@ -283,8 +286,8 @@ pub fn all_words(measures: &Measures) -> Measures {
 }
 
 /// Returns the relation, the layer and the measures of two renditions. If both are the same text,
-/// it is shared completely, even if the bytes differ. Returns `None` if both are equal, but have
-/// too few words to count as the same text.
+/// all of it is shared, even if the bytes differ. Returns `None` if both are equal, but have too
+/// few words to count as the same text.
 pub fn relate(
     a: (Rendition, Named),
     b: (Rendition, Named),

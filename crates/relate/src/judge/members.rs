@@ -4,18 +4,18 @@
 //! The measures of such a pair count what all members together share with the single content. They
 //! are estimated from the estimates for the single members:
 //!
-//! * The archive has at least as much of the content as its best member has. The estimate is that
-//!   of the best member. The upper end of the interval is the sum over all members.
+//! * The archive has at least as much of the content as its best member has. So the estimate is
+//!   that of the best member. The upper end of the interval is the sum over all members.
 //! * The shared part of the archive is the sum of the shared parts of its members, weighted by
-//!   their sizes. For texts, words are counted, and only samples show how many words a member has.
-//! * The resemblance counts the pieces of all members that are compared with the content. Their
-//!   number is estimated from samples, too.
+//!   their sizes. In words, only samples show how many words a member has.
+//! * The resemblance counts the pieces of all members that are compared with the content. The
+//!   number of these pieces is estimated from samples, too.
 //! * Nothing is known of members that were left out because they are too many or too small. The
 //!   upper ends count them as shared.
 //!
 //! A pair has a relation only if the lower ends of the intervals are enough for it. Otherwise one
 //! common phrase would make an unrelated content with few samples seem related. No file is read
-//! here, so nothing would correct this.
+//! here, so this mistake would not be corrected.
 //!
 //! Only samples are used. So digests that were sent to a daemon give the same result as an index.
 
@@ -56,7 +56,7 @@ impl ShownShare {
         }
     }
 
-    /// Adds the share of a part that does not overlap this one.
+    /// Adds the share of another part, which does not overlap the parts so far.
     pub(super) fn beside(self, other: Self) -> Self {
         Self {
             likely: self.likely + other.likely,
@@ -65,8 +65,8 @@ impl ShownShare {
         }
     }
 
-    /// Adds the share of a part that may overlap this one. The likely share is the larger of the
-    /// two shares, and the upper end is their sum.
+    /// Adds the share of another part, which may overlap the parts so far. The likely share is the
+    /// larger of the two shares, and the upper end is their sum.
     pub(super) fn within(self, other: Self) -> Self {
         Self {
             likely: self.likely.max(other.likely),
@@ -109,17 +109,17 @@ impl PieceCount {
     }
 }
 
-/// Sums over the members of an archive that is compared with a single content.
+/// The sums over the members of an archive that is compared with a single content.
 #[derive(Default)]
 struct SharingMembers {
     /// The number of bytes of the members that are known.
     known: f64,
     /// The bytes and the pieces of the members with which the single content is compared.
     comparable: (f64, f64),
-    /// All samples of these members. Each has the level of the signature that it is from.
+    /// All samples of these members. Each sample has the level of its signature.
     samples: Vec<(Fingerprint, u8)>,
-    /// For each member that shares something: the share of it that is common, its bytes, and its
-    /// number of pieces.
+    /// For each member that shares something: the share of the member that is common, the member's
+    /// size in bytes, and its number of pieces.
     shares: Vec<(ShownShare, f64, PieceCount)>,
     /// The share of the single content that is in the members.
     of_single: ShownShare,
@@ -289,8 +289,8 @@ pub fn shown_of_members<E>(
     of_both.high += unknown;
     let count = PieceCount::of(single);
     let both = pieces + unknown + count.pieces;
-    // The number of pieces of the single content is an estimate, too. At most the upper end of this
-    // number can be shared.
+    // The number of pieces of the single content is an estimate, too. The number of shared pieces
+    // is at most the upper end of this estimate.
     let most = count.pieces * (1.0 + count.error);
     let weight = (of_kind + own) / (all + own);
     let joined = |shared: f64| {

@@ -3,17 +3,17 @@
 //! 1. For each kind of piece, the pairs (key of the piece, content) are sorted, which gives posting
 //!    lists.
 //! 2. For each content, the lists of its keys are read. A counter for every later content counts
-//!    the lists that also contain it. The time is proportional to the sum of the squared lengths of
-//!    the lists. The memory is proportional to the number of contents. (Forman, Eshghi &
-//!    Chiocchetti 2005, section 2.3, step 4, with contents instead of files.)
+//!    those of these lists that also contain the later content. The time is proportional to the sum
+//!    of the squared lengths of the lists. The memory is proportional to the number of contents.
+//!    (Forman, Eshghi & Chiocchetti 2005, section 2.3, step 4, with contents instead of files.)
 //! 3. Two contents that share a chunk or two fingerprints are a candidate pair
-//!    ([`Common::is_candidate`]). A single common fingerprint may be a phrase, so it is enough only
-//!    for short texts ([`Common::is_candidate_of`]).
+//!    ([`Common::is_candidate`]). A single common fingerprint may be from a common phrase, so it is
+//!    enough only for short texts ([`Common::is_candidate_of`]).
 //!
 //! The frequency of a piece is the number of *otherwise different* contents that have it: a family
 //! of near-copies ([`Families`]) counts once. So a list may be longer than the limit if most of its
-//! contents are near-copies. In such a list, each content is paired only with the first one, which
-//! represents its family, and with its neighbours. So the time stays linear.
+//! contents are near-copies. In such a list, each content is paired only with its neighbours and
+//! with the first content, which represents the family. So the time stays linear.
 //!
 //! If a collection is larger than memory, contents outside of the block are compared with the block
 //! one by one ([`PostingBlock::against`]). This finds the same pairs.
@@ -147,8 +147,8 @@ impl PostingBlock {
     }
 
     /// Calls `found` with the places of each pair of contents that share something, the lesser
-    /// place first. Each of the `threads` threads has a state of its own. Returns all states, or
-    /// one failure. A single thread finds all pairs that have the same lesser place, one after
+    /// place first. Each of the `threads` threads has its own state. Returns all states, or one
+    /// failure. All pairs with the same lesser place are found by the same thread, one after
     /// another.
     pub fn nominees<S: Send, E: Send + From<Stopped>>(
         &self,
@@ -223,8 +223,8 @@ impl PostingBlock {
                     found(&mut state, a, b, common)
                 });
                 if let Err(error) = drained {
-                    // Sets `next` to the end. So the other threads find no further content, and
-                    // end, too.
+                    // Sets `next` to the end. Then the other threads find no further content, and
+                    // also end.
                     next.store(self.kept.len(), Ordering::Relaxed);
                     return Err(error);
                 }
@@ -305,7 +305,7 @@ struct ListRest {
 #[derive(Debug)]
 struct Lists {
     /// The keys that have a list, in ascending order, each with the index in `contents` at which
-    /// the list begins. It ends where the next one begins.
+    /// the list begins. A list ends where the next list begins.
     keys: Vec<(u64, u32)>,
     /// The lists, one after another. A list has the places of its contents in ascending order.
     contents: Vec<u32>,
@@ -344,8 +344,8 @@ impl Lists {
             if count(list[0].0, &places) <= limit {
                 lists.keys.push((list[0].0, lists.contents.len() as u32));
                 lists.contents.extend(&places);
-                // A content is paired only with later ones, so the last content of a list has no
-                // entry.
+                // A content is paired only with later contents, so the last content of a list has
+                // no entry.
                 for &(_, place) in &list[..list.len() - 1] {
                     lists.starts[place as usize + 1] += 1;
                 }
@@ -431,7 +431,7 @@ impl Tally {
         count
     }
 
-    /// Passes each content that shares something to `found`, and sets all counters to zero.
+    /// Calls `found` with each content that shares something, and sets all counters to zero.
     fn drain<E>(&mut self, mut found: impl FnMut(usize, Common) -> Result<(), E>) -> Result<(), E> {
         let mut result = Ok(());
         for place in self.touched.drain(..) {
@@ -450,7 +450,7 @@ mod tests {
 
     use super::*;
 
-    /// Reading has ended in this phase, so only the block checks the stop flag.
+    /// In this phase all contents have been read, so only the block checks the stop flag.
     #[test]
     fn looking_for_pairs_ends_in_the_middle() {
         let alike = |id| StoredSketch {

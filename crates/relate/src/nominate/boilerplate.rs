@@ -20,7 +20,8 @@ pub struct KnownBoilerplate<'a> {
 }
 
 impl<'a> KnownBoilerplate<'a> {
-    /// Answers for these files. If `scoped` is `None`, answers for the whole index.
+    /// Returns an object that answers for the files in `scoped`. If `scoped` is `None`, it answers
+    /// for the whole index.
     pub fn new(snapshot: &'a Snapshot, scoped: Option<&'a ScopedFiles>) -> Self {
         Self {
             snapshot,
@@ -30,8 +31,8 @@ impl<'a> KnownBoilerplate<'a> {
         }
     }
 
-    /// Returns the failure of an earlier lookup, because the methods of [`Boilerplate`] cannot
-    /// return it.
+    /// Returns the failure of an earlier look-up. The methods of [`Boilerplate`] themselves cannot
+    /// return a failure.
     pub fn failure(&self) -> Result<(), ReadError> {
         self.failure.lock().take().map_or(Ok(()), Err)
     }

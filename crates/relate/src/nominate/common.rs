@@ -13,20 +13,20 @@ pub struct Common {
     pub chunks: u32,
     /// The sum of the weights of the fingerprints ([`discount::weight`]).
     pub rare: f32,
-    /// The sum of other weights of the fingerprints. The weight is 1 if at most `FEW` contents have
-    /// the fingerprint, and `FEW`/n if n contents have it.
+    /// The sum of other weights of the fingerprints. This weight is 1 if at most `FEW` contents
+    /// have the fingerprint. If more contents, n, have it, the weight is `FEW`/n.
     pub few: f32,
-    /// The sum of 1/n² over the fingerprints. Here n + 1 contents have the fingerprint.
+    /// The sum of 1/n² over the fingerprints, where n + 1 contents have the fingerprint.
     pub own: f32,
     /// [`Self::own`] plus `CHUNK_TELLS` times the same sum over the chunks.
     pub told: f32,
 }
 
-/// The number of windows that are as much evidence as one chunk. A chunk that only two contents
-/// have contains at least this many windows that only these two have.
+/// The number of windows that are as much evidence as one chunk. If only two contents have a chunk,
+/// it contains at least this many windows that only these two contents have.
 const CHUNK_TELLS: f32 = 4.0;
 
-/// The number of contents up to which a piece counts fully in [`Common::few`].
+/// If at most this many contents have a piece, it counts fully in [`Common::few`].
 const FEW: f32 = 24.0;
 
 /// The weights of a piece, which depend on the number of contents that have it.
@@ -61,7 +61,7 @@ impl PieceWorth {
 }
 
 impl Common {
-    /// Counts for two contents that share nothing.
+    /// The counts for two contents that share nothing.
     pub const NONE: Self = Self {
         fingerprints: 0,
         chunks: 0,
@@ -107,10 +107,11 @@ impl Common {
 const FEW_SAMPLES: usize = 4;
 
 /// Returns whether this many common samples justify a comparison of two contents. `fewer` is the
-/// number of samples of the content that has fewer.
+/// number of samples of the content with fewer samples.
 ///
-/// One common sample may be a mere phrase, so two are needed. A short text has few samples that
-/// could be common. For such a text one is enough, because reading it costs little.
+/// One common sample may be from a common phrase, so two are needed. A short text has few samples
+/// that could be common. For such a text, one common sample is enough, because reading the text
+/// takes little time.
 pub fn are_enough(common: u32, fewer: f64) -> bool {
     common >= 2 || common == 1 && fewer <= FEW_SAMPLES as f64
 }

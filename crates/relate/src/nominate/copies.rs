@@ -3,13 +3,13 @@
 //! Posting lists of very common pieces are not read, and such pieces are discounted. If a page has
 //! 5,000 copies, all its pieces are very common, so no copy would be found. Therefore, if half of a
 //! subject's samples are common, the lists of some of these samples are read whole. The contents in
-//! most of these lists are possible copies. But they are not compared with the subject alone. A
-//! page may have a dozen samples, and one changed line may cost it a third of them.
+//! most of these lists are possible copies. But it is not enough to compare them with the subject.
+//! A page may have a dozen samples, and one changed line may remove a third of them.
 //!
 //! The subject may also be an extract of the page. So the contents in most of the lists also count
-//! as copies if they are near-copies of each other. Files that only share a header do not count:
-//! most of them differ from each other. Copies are not counted among the *otherwise different*
-//! contents that have a piece.
+//! as copies if they are near-copies of each other. Files that share only a header do not count as
+//! copies, because most of them differ from each other. Copies are not counted among the *otherwise
+//! different* contents that have a piece.
 //!
 //! Two contents are near-copies under the same condition as in `families`, which compares all
 //! contents of a question. Here only contents that are in most of the lists are considered. They
@@ -19,8 +19,8 @@
 //! in one of the two comparisons, every content in most of the lists counts as a copy. No content
 //! is read, so that a listing is not delayed.
 //!
-//! If copies share equally much with the subject, their digests decide which are chosen. Ids depend
-//! on the order of scans, so a choice by ids would depend on this order, too.
+//! If copies share equally much with the subject, those with the least digests are chosen. Ids
+//! depend on the order of scans, so a choice by ids would depend on this order, too.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -35,16 +35,16 @@ use crate::scope::ScopedFiles;
 /// The maximum number of posting lists that are read whole.
 const LISTS: usize = 12;
 
-/// The share of these lists that must contain a copy: two of three. A changed line may cost a copy
-/// several samples, so some lists lack it.
+/// The share of these lists that must contain a copy: two of three. A changed line may remove
+/// several samples of a copy, so the copy is not in the lists of these samples.
 const IN_LISTS: (usize, usize) = (2, 3);
 
 /// The maximum number of signatures that are read to decide whether the contents in most of the
 /// lists are near-copies.
 const LOOKED_AT: usize = 32;
 
-/// The near-copies of a subject in the order of their ids. If copies are equally good, their
-/// digests decide.
+/// The near-copies of a subject in the order of their ids. Each has its digest, which decides
+/// between equally good copies.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SubjectCopies(Vec<(ContentId, ContentDigest)>);
 
@@ -85,8 +85,8 @@ impl SubjectCopies {
     }
 }
 
-/// Returns the near-copies of a content that has this signature. Returns none if there are few.
-/// `is_common` selects the samples that many contents have.
+/// Returns the near-copies of a content that has this signature. Returns no copies if there are
+/// few. `is_common` selects the samples that many contents have.
 pub(crate) fn near_copies(
     snapshot: &Snapshot,
     signature: &Signature,
@@ -133,8 +133,8 @@ pub(crate) fn near_copies(
     Ok(SubjectCopies(copies))
 }
 
-/// Returns the samples that more than half of these signatures have. Only signatures up to the
-/// median level count, because the others lack samples of that level.
+/// Returns the samples that more than half of these signatures have. Signatures above the median
+/// level do not count, because they lack samples of that level.
 fn typical(of: &[Signature]) -> Signature {
     let mut levels: Vec<u8> = of.iter().map(|one| one.level).collect();
     levels.sort_unstable();

@@ -2,9 +2,9 @@
 //! these pieces are.
 //!
 //! A content is nominated if it shares a chunk or fingerprints with the subject. A piece is
-//! boilerplate if more contents than the limit (1,000) have it. Such a piece nominates none of
-//! them, and the estimates that decide about a pair leave it out. So a licence header alone makes
-//! no pair.
+//! boilerplate if more contents than the limit (1,000) have it. Such a piece nominates no content,
+//! and the estimates that decide about a pair leave it out. So two contents that share only a
+//! licence header are not a pair.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -58,9 +58,9 @@ pub struct Counts {
     limit: u32,
     chunks: HashMap<u64, u32>,
     fingerprints: HashMap<u64, u32>,
-    /// The fingerprints that would be boilerplate if the near-copies of the subject counted.
+    /// The fingerprints that would be boilerplate if the near-copies of the subject were counted.
     of_copies: HashSet<u64>,
-    /// The near-copies of the subject, if there are many.
+    /// The near-copies of the subject, if it has many.
     copies: SubjectCopies,
 }
 
@@ -76,7 +76,7 @@ impl Counts {
         }
     }
 
-    /// Returns whether a fingerprint would be boilerplate if the near-copies of the subject
+    /// Returns whether a fingerprint would be boilerplate if the near-copies of the subject were
     /// counted.
     pub fn is_of_copies(&self, fingerprint: Fingerprint) -> bool {
         self.of_copies.contains(&fingerprint.0)
@@ -94,7 +94,7 @@ impl Counts {
     }
 
     /// Leaves only `most` near-copies in `nominees`: those that share most with the subject.
-    /// Returns all near-copies that are not among them.
+    /// Returns all other near-copies.
     pub fn cut_copies(&self, nominees: &mut Vec<Nominee>, most: usize) -> Vec<ContentId> {
         let is_copy = |nominee: &Nominee| self.is_copy(nominee.content);
         let copies = nominees.iter().filter(|nominee| is_copy(nominee));
@@ -147,8 +147,8 @@ impl Counts {
         self.limit
     }
 
-    /// Records the number of contents that have a key, if it is more than [`FREE`]. The larger of
-    /// two numbers is kept.
+    /// Records the number of contents that have a key, if it is more than [`FREE`]. If the key
+    /// already has a number, the larger number is kept.
     pub fn note(&mut self, kind: PostingKind, key: u64, contents: usize) {
         let contents = u32::try_from(contents).unwrap_or(u32::MAX);
         if contents > FREE.min(self.limit) {
@@ -199,13 +199,12 @@ impl Counts {
             .collect()
     }
 
-    /// Takes over the counts of chunks from `other`. If both count a chunk, the larger count is
-    /// kept.
+    /// Adds the counts of chunks from `other`. If both count a chunk, the larger count is kept.
     pub fn join(&mut self, other: Self) {
         self.raise(other.chunks);
     }
 
-    /// Takes over counts of chunks. If a chunk is already counted, the larger count is kept.
+    /// Adds counts of chunks. If a chunk is already counted, the larger count is kept.
     pub fn raise(&mut self, chunks: impl IntoIterator<Item = (u64, u32)>) {
         for (key, contents) in chunks {
             let known = self.chunks.entry(key).or_default();
@@ -277,13 +276,13 @@ impl Counts {
         shared.map(|sample| (sample, weight(sample))).collect()
     }
 
-    /// Returns the discount from `raw` to `left`, with the reason in words.
+    /// Returns the discount that lowers `raw` to `left`, with the reason in words.
     pub fn in_words(raw: Fraction, left: Fraction, contents: u32) -> Discount {
         Self::discount(raw, left, || Self::reason(raw, left, contents).into())
     }
 
-    /// Returns the discount from `raw` to `left` with this reason. If the two are equal, there is
-    /// no discount.
+    /// Returns the discount that lowers `raw` to `left`, with this reason. If the two are equal,
+    /// there is no discount.
     pub fn discount(raw: Fraction, left: Fraction, reason: impl FnOnce() -> Arc<str>) -> Discount {
         if raw == left {
             return Discount::default();
@@ -331,8 +330,8 @@ impl Frequency for Counts {
     }
 }
 
-/// The maximum number of samples of a subject that are looked up. A text up to about 1.5 MB has no
-/// more.
+/// The maximum number of samples of a subject that are looked up. A text of up to about 1.5 MB has
+/// no more samples than this.
 pub const LOOKED_UP: SamplingParams = SamplingParams::at(0, 1 << 14);
 
 /// The pieces of a subject by which contents are nominated.
@@ -344,7 +343,7 @@ pub struct FoundBy<'a> {
     pub besides: &'a [Fingerprint],
 }
 
-/// The facts that are recorded about nominees, in addition to the numbers of common pieces.
+/// Selects the facts that are recorded about nominees, in addition to the numbers of common pieces.
 #[derive(Debug, Default)]
 pub struct NominationSettings {
     /// The minimum level of the samples by which passages are found. If it is set, contents that
@@ -411,7 +410,8 @@ pub fn nominate(
             windows.note(kind, key, contents);
         }
     })?;
-    // These samples only nominate. No estimate uses them, so their counts are discarded.
+    // These samples are used only to nominate. No estimate uses them, so their counts are
+    // discarded.
     let mut no_counts = Counts::new(limit);
     let keys = keys(&besides);
     let by_besides = hits(files, kind, &keys, &mut no_counts, &mut |key, contents| {
@@ -455,7 +455,7 @@ pub fn nominate(
     })
 }
 
-/// Makes one nominee of all hits for a content. All lists are in the order of content ids.
+/// Combines all hits for a content into one nominee. All lists are in the order of content ids.
 fn merged(
     hits: [Vec<(ContentId, u32)>; 3],
     passages: &[(ContentId, Passage)],
@@ -512,7 +512,7 @@ fn nominate_copies(copies: &SubjectCopies, common: u32, hits: &mut Vec<(ContentI
 }
 
 /// Returns all contents that share a chunk or a fingerprint with the digest, and the content of the
-/// digest itself. Boilerplate counts, too.
+/// digest itself. Boilerplate is not left out.
 pub fn sharing(snapshot: &Snapshot, digest: &Digest) -> Result<BTreeSet<ContentId>, ReadError> {
     let sketch = digest.sketch();
     let mut posted: Vec<u64> = digest.posted().map(|sample| sample.0).collect();
@@ -550,8 +550,8 @@ pub(crate) fn hits(
                 note(keys[at], contents);
                 all.extend_from_slice(contents);
             })?;
-            // No list was read for this key. Either the key is boilerplate, or it has no list. Not
-            // every stored sample has a list.
+            // No list was read for this key. Either the key is boilerplate, or it has no list. Some
+            // stored samples have no list.
             for (&key, _) in keys.iter().zip(unnamed).filter(|key| key.1) {
                 if snapshot.is_boilerplate(kind, key)? {
                     counts.note(kind, key, usize::MAX);

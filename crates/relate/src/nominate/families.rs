@@ -1,8 +1,8 @@
 //! Finds families of near-copies among the contents of a question.
 //!
 //! If 5,000 otherwise different contents have a piece, such as a licence, the piece is boilerplate.
-//! If these contents are versions of one page, the piece is evidence. But comparing all 5,000
-//! versions with each other takes twelve million pairs, only to find a single family. So
+//! If these contents are versions of one page, the piece is evidence. But to compare all 5,000
+//! versions with each other would take twelve million pairs, only to find a single family. So
 //! near-copies are found first:
 //!
 //! 1. **Names.** The names of a content are its four least fingerprints: the first ones in a random
@@ -10,8 +10,8 @@
 //!    name is their resemblance (Broder 1997, section 3). Near-copies nearly always share one of
 //!    four names, so a shared name brings them together.
 //! 2. **Leaders.** Names are processed one after another, the most common first. If many contents
-//!    have a name, they are taken in order. Each content joins the first leader of which it is a
-//!    near-copy, or becomes the leader of a new family. If there are many leaders, the contents
+//!    have a name, they are processed in order. Each content joins the first leader of which it is
+//!    a near-copy, or becomes the leader of a new family. If there are many leaders, the contents
 //!    share a text but otherwise differ. Then this name forms no families, but the next name may
 //!    form some.
 //! 3. **Joining.** Two families that share a name join if their leaders are near-copies. A content
@@ -22,15 +22,16 @@
 //!
 //! # Near-copies
 //!
-//! Two contents are near-copies if three quarters of each are in the other. Mostly the samples
-//! decide this. But a page of 250 words has only some 31 samples. After three replaced words,
-//! copies share between 44 % and 100 % of them. So if more than a third of the pieces are common,
-//! but less than three quarters, the contents are read to decide. Files that begin with a common
-//! header of 60 % are also read, although they are not near-copies. Few such files are read: a
-//! leader may have only a few more failed comparisons than members.
+//! Two contents are near-copies if three quarters of each are in the other. In most cases, the
+//! samples show whether this is true. But a page of 250 words has only about 31 samples. If three
+//! words of a copy are replaced, it shares between 44 % and 100 % of them. So if more than a third
+//! of the pieces are common, but less than three quarters, the contents are read to decide. If a
+//! common header is 60 % of each of two files, these are also read, although they are not
+//! near-copies. Few such files are read, because the number of failed comparisons of a leader may
+//! exceed its number of members only by a few.
 //!
-//! Contents are taken in the order of their places, which is that of digests or paths. So families
-//! do not depend on the order of scans.
+//! Contents are processed in the order of their places, which is the order of digests or paths. So
+//! families do not depend on the order of scans.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -45,8 +46,8 @@ use resemble_core::{Measures, Score};
 pub struct FamilyNames([u64; 4]);
 
 impl FamilyNames {
-    /// The bit that marks a name in place of a missing fingerprint, if a content has fewer than
-    /// four. With the number of the content, this name is unique.
+    /// If a content has fewer than four fingerprints, this bit marks the names that replace the
+    /// missing ones. Such a name also has the number of the content, so no other content has it.
     const ALONE: u64 = 1 << 63;
 
     /// Returns the names of a content. `fingerprints` are all its fingerprints or shingles. `own`
@@ -63,7 +64,8 @@ impl FamilyNames {
     }
 }
 
-/// The share that near-copies have in common: of their pieces, or of each content in the other.
+/// The minimum share that near-copies have in common. It is the share of their pieces, or the share
+/// of each content that is in the other.
 pub(crate) const ALIKE: f64 = 0.75;
 
 /// The common share below which contents are not near-copies. Contents with a share between this
@@ -79,15 +81,14 @@ pub const LARGE: usize = 1000;
 pub const NEIGHBOURS: usize = 8;
 
 /// The number of failed comparisons that a leader without members may have. Each member allows one
-/// more.
+/// more failed comparison.
 const TRIALS: u32 = 4;
 
 /// The minimum mean number of contents per leader. With fewer contents per leader, a name forms no
 /// families.
 const MEMBERS: usize = 8;
 
-/// The maximum number of larger families with which a family that shares a name with them is
-/// compared.
+/// A family is compared with larger families that share a name with it, but at most with this many.
 const MOST_JOINED: usize = 1000;
 
 /// The contents among which families are searched. A content is given by its index (its place).
@@ -95,7 +96,7 @@ pub trait NearCopies {
     /// The error of a lookup.
     type Error;
 
-    /// Returns the keys of all pieces of a content that are evidence.
+    /// Returns the keys of those pieces of a content that are evidence.
     fn pieces(&self, place: u32) -> Result<HashSet<u64>, Self::Error>;
 
     /// Reads two contents and returns whether they are near-copies.
@@ -108,9 +109,9 @@ pub fn are_near_copies(measures: &Measures) -> bool {
     share(measures.a_in_b).min(share(measures.b_in_a)) >= ALIKE
 }
 
-/// Finds the names that more than `few` contents have; names marked `ALONE` do not count. Returns
-/// the places of the contents of each such name. The most common name comes first. Of equally
-/// common names, the least comes first.
+/// Finds the names that more than `few` contents have. Names marked `ALONE` do not count. Returns
+/// the places of the contents that have each of these names. The most common name comes first. Of
+/// equally common names, the least comes first.
 fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<u32>> {
     let named = names.iter().zip(0u32..);
     let mut named: Vec<(u64, u32)> = named
@@ -122,8 +123,8 @@ fn common_names(names: &[FamilyNames], few: u32) -> Vec<Vec<u32>> {
     let common = common.filter(|of_name| of_name.len() > few as usize);
     let places = |of_name: &[(u64, u32)]| of_name.iter().map(|&(_, place)| place).collect();
     let mut common: Vec<Vec<u32>> = common.map(places).collect();
-    // The names are in ascending order here, and the sort is stable. So of equally common names,
-    // the least stays first.
+    // The names are in ascending order here, and the sort is stable. So the least of several
+    // equally common names stays first.
     common.sort_by_key(|of_name| Reverse(of_name.len()));
     common
 }
@@ -153,7 +154,7 @@ impl Families {
         let mut found: Vec<Family> = Vec::new();
         for mut free in common_names(names, few) {
             free.retain(|&place| !is_member[place as usize]);
-            // Few contents are all compared with each other in any case, so they need no family.
+            // So few contents are all compared with each other, so they need no family.
             if free.len() <= few as usize {
                 continue;
             }
@@ -184,8 +185,8 @@ impl Families {
         let mut families = Self::default();
         for family in joined.families {
             // If all members except the leader had a piece, the piece would pair all members with
-            // each other. So a piece that more than `FREE` members have counts as the leader's,
-            // too.
+            // each other. So a piece that more than `FREE` members have also counts as a piece of
+            // the leader.
             let mut counts: HashMap<u64, u32> = HashMap::new();
             for &place in &family.members {
                 for piece in contents.pieces(place)? {
@@ -216,8 +217,8 @@ impl Families {
         self.leaders.get(place as usize).copied().unwrap_or(place)
     }
 
-    /// Returns the number of otherwise different contents among these: a family counts once. Up to
-    /// [`FREE`] contents are not compared, so each of them counts.
+    /// Returns the number of otherwise different contents among these: a family counts once. If
+    /// there are at most [`FREE`] contents, each of them counts.
     pub fn count(&self, places: &[u32], scratch: &mut Vec<u32>) -> usize {
         if self.leaders.is_empty() || places.len() <= FREE as usize {
             return places.len();
@@ -278,8 +279,8 @@ impl Families {
     }
 }
 
-/// The families after joining. `by_name` has for each name the indices of the families that have
-/// it.
+/// The families after joining. For each name, `by_name` has the indices of the families that have
+/// the name.
 #[derive(Default)]
 struct JoinedFamilies {
     families: Vec<Family>,
@@ -343,8 +344,8 @@ struct Family {
     leader: u32,
     pieces: HashSet<u64>,
     members: Vec<u32>,
-    /// The number of contents that were read because their pieces did not decide, and that were not
-    /// near-copies of the leader.
+    /// The number of failed comparisons. In each, a content was read because its pieces did not
+    /// decide, and was not a near-copy of the leader.
     failed: u32,
 }
 
@@ -359,7 +360,8 @@ impl Family {
     }
 
     /// Returns the names of the leader, and the names that more than one in [`MEMBERS`] of the
-    /// members have. These may differ, for example if a text was inserted only into the leader.
+    /// members have. The leader may lack names of the members, for example if a text was inserted
+    /// only into the leader.
     fn names(&self, names: &[FamilyNames]) -> Vec<u64> {
         let mut of_members: Vec<u64> = Vec::with_capacity(4 * self.members.len());
         for &member in &self.members {
@@ -373,8 +375,8 @@ impl Family {
         found
     }
 
-    /// Returns the number of pieces that a content shares with the leader, as a share of the larger
-    /// of both sets. Returns 0 if one set is far larger than the other.
+    /// Returns the number of pieces that a content shares with the leader, divided by the number of
+    /// pieces of the larger set. Returns 0 if one set is far larger than the other.
     fn alike(&self, own: &HashSet<u64>) -> f64 {
         let (a, b) = (&self.pieces, own);
         let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
@@ -392,7 +394,7 @@ impl Family {
 }
 
 /// Returns the index of the first family in `among` whose leader is a near-copy of a content. If
-/// the pieces do not decide, the most similar leader is read.
+/// the pieces do not decide, the content and the most similar leader are read.
 fn family_of<C: NearCopies>(
     families: &mut [Family],
     among: impl IntoIterator<Item = usize>,

@@ -1,11 +1,10 @@
 //! Finds the frames of contents among the contents of a question. A [`Frame`] is a text that
 //! otherwise different files share, such as a letterhead.
 //!
-//! Every verb that lists similar files checks its pairs here, so all verbs leave out the same
-//! pairs.
+//! Every verb that lists similar files uses these frames, so all verbs leave out the same pairs.
 //!
-//! A text that exists in ten formats counts as one of the contents that have its samples. Otherwise
-//! the text that its formats share would be taken for a frame.
+//! If a text exists in ten formats, it counts as one content that has its samples. Otherwise the
+//! text that its formats share would be taken for a frame.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -21,16 +20,17 @@ use resemble_index::{PostingKind, ReadError, Snapshot};
 use crate::AskError;
 use crate::nominate::evidence::StoredSketch;
 
-/// The maximum number of contents with the frame that are checked. The frame counts only if most of
-/// them have a frame, too.
+/// At most this many of the contents with a frame are checked. The frame counts only if most of the
+/// checked contents have a frame, too.
 const ASKED: usize = 8;
 
-/// The number of contents above which a sample is not considered. Such a sample would count next to
-/// nothing ([`weight`](resemble_core::similarity::discount::weight)).
+/// If more contents than this have a sample, it is not considered. Such a sample would have almost
+/// no weight ([`weight`](resemble_core::similarity::discount::weight)).
 pub const MOST: usize = 256;
 
 /// Contents with equal samples count as one text only if they have this many samples outside of the
-/// frame. Equal short letters under one letterhead have fewer, so each letter counts.
+/// frame. Short letters with the same letterhead have fewer, so each of several equal letters
+/// counts.
 const TELLING: usize = 6;
 
 /// Gives access to the contents for which frames are searched.
@@ -67,7 +67,7 @@ pub struct ListedHolders<'a> {
     /// The index that has the posting lists.
     pub snapshot: &'a Snapshot,
     /// Returns whether a content is part of the question. If this is `None`, all contents of the
-    /// index are part of it.
+    /// index are part of the question.
     pub is_here: Option<&'a IsHere<'a>>,
 }
 
@@ -127,10 +127,10 @@ pub struct Frames<'a> {
     holders: &'a dyn SampleHolders,
     /// The frame of each content, from its own samples only.
     alone: Mutex<HashMap<ContentId, Arc<OwnFrame>>>,
-    /// The frame of each content, after the check that most of the other contents with it have a
-    /// frame, too.
+    /// The frame of each content, if most of the other contents with this frame have a frame, too;
+    /// otherwise an empty frame.
     agreed: Mutex<HashMap<ContentId, Arc<Frame>>>,
-    /// For each content, a hash of all its samples, and their number.
+    /// For each content, a hash of all its samples, and the number of these samples.
     texts: Mutex<HashMap<ContentId, Arc<(u64, usize)>>>,
 }
 
@@ -160,14 +160,14 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Returns the frame of two texts: text that both share with otherwise different files. It is
-    /// empty if one of them is not a text.
+    /// Returns the frame of two texts: text that both share with otherwise different files. The
+    /// frame is empty if one of the two contents is not a text.
     pub fn of_both(&self, a: &StoredSketch, b: &StoredSketch) -> Result<Frame, AskError> {
         self.of_pair((a.id, a), (b.id, b))
     }
 
-    /// Does the same as [`Self::of_both`] for sketches that have ids of their own. The contents are
-    /// known here by the ids beside the sketches.
+    /// Does the same as [`Self::of_both`] for sketches with other ids. The ids beside the sketches
+    /// are those of the contents in this struct.
     pub fn of_pair(
         &self,
         (a, of_a): (ContentId, &StoredSketch),
@@ -191,9 +191,10 @@ impl<'a> Frames<'a> {
         })
     }
 
-    /// Returns the frame of these samples. It is empty unless most of the contents that have it
-    /// have a frame as well. For example, a text quoted from a document with many versions is not a
-    /// frame: the versions share more than the quotation, so they have no frame.
+    /// Returns the frame of these samples. The frame counts only if most of the contents that have
+    /// it have a frame, too; otherwise it is empty. For example, a text quoted from a document with
+    /// many versions is not a frame: the versions share more than the quotation, so they have no
+    /// frame.
     pub fn of_samples(&self, samples: &Signature) -> Result<Frame, AskError> {
         self.agreed(&self.alone(samples)?)
     }
@@ -243,7 +244,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Treats contents with equal samples as one text: keeps only one of them in the lists of
-    /// `samples`. Contents with few samples outside of the frame are all kept ([`TELLING`]).
+    /// `samples`. All contents with few samples outside of the frame are kept ([`TELLING`]).
     /// Returns whether any content was removed.
     fn leave_one_of_each_text(
         &self,
@@ -288,8 +289,8 @@ fn known<T>(
     Ok(found)
 }
 
-/// Returns the smaller of two rarities: `common` leaves out common pieces, and `framed` leaves out
-/// a frame.
+/// Returns the smaller of two rarities. `common` discounts common pieces, and `framed` discounts
+/// the pieces of a frame.
 pub fn less_of(common: Option<Rarity>, framed: Option<Rarity>) -> Option<Rarity> {
     let weight = |rarity: &Rarity| rarity.weight;
     let is_more = common.as_ref().map(weight) > framed.as_ref().map(weight);

@@ -1,4 +1,4 @@
-//! The sketch that the index stores of a content, and the keys of its pieces.
+//! Reads the sketch that the index stores of a content, and computes the keys of its pieces.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ pub struct StoredSketch {
     pub signature: Signature,
     /// The digest of the words of the content, if it is a text with enough words.
     pub words: Option<WordsDigest>,
-    /// The pieces of the leader of the content's family, if the content is a member of one.
+    /// The pieces of the leader of the content's family, if the content is a member of a family.
     pub of_leader: Option<LeaderPieces>,
 }
 
@@ -74,7 +74,7 @@ impl StoredSketch {
     }
 
     /// Drops the chunks whose text is boilerplate. The samples in a chunk decide whether its text
-    /// is boilerplate. The list of chunks then has gaps, as it has when templates are left out.
+    /// is boilerplate. The list of chunks then has gaps, as after templates are left out.
     pub fn without_common_chunks(&mut self, boilerplate: &dyn Boilerplate) {
         let count = |sample| u32::from(boilerplate.fingerprint(sample));
         let mut common = text_of_chunks(&self.sketch(), count)
@@ -99,7 +99,8 @@ impl StoredSketch {
         fingerprints.chain(chunks).collect()
     }
 
-    /// Returns the sketch by which the content is compared. Its size is that without templates.
+    /// Returns the sketch by which the content is compared. The size in the sketch does not include
+    /// templates.
     pub fn sketch(&self) -> Sketch<'_> {
         Sketch {
             size: self.size,
@@ -109,11 +110,11 @@ impl StoredSketch {
     }
 }
 
-/// The bit that marks the key of a chunk where keys of both kinds are mixed. Fingerprints and
-/// posting keys have at most 40 bits, so they do not have this bit.
+/// The bit that marks the key of a chunk in a list of keys of both kinds. Fingerprints and posting
+/// keys have at most 40 bits, so they do not have this bit.
 pub const CHUNK: u64 = 1 << 63;
 
-/// Returns the key in the form in which keys of both kinds can be mixed.
+/// Returns a key that differs from all keys of the other kind, so that both kinds can be mixed.
 pub const fn piece_of(kind: PostingKind, key: u64) -> u64 {
     match kind {
         PostingKind::Chunk => key | CHUNK,

@@ -2,22 +2,22 @@
 //! contents have the windows that they share.
 //!
 //! Two programs built by one compiler share padding, string tables and start-up code. Two builds of
-//! one program share windows that no other content has. So a window that n + 1 contents have weighs
-//! 1/n²: 1 if only the two contents have it, a ninth if two more have it. *Kinship* is the weight
-//! of the common windows, divided by the weight of all windows of one content. Of the two contents,
-//! it is the one whose windows weigh less. Kinship is estimated from samples.
+//! one program share windows that no other content has. So a window that n + 1 contents have has
+//! the weight 1/n²: 1 if only the two contents have it, and a ninth if two more contents have it.
+//! *Kinship* is the weight of the common windows, divided by the weight of all windows of one of
+//! the two contents: the one whose windows have less weight. Kinship is estimated from samples.
 //!
-//! In a family of near-copies, many contents have every window. So two contents are also kin if
+//! In a family of near-copies, every window is in many contents. So two contents are also kin if
 //! half of all their windows are common. They are kin, too, if half of the windows of one content
 //! are common, and few contents have those windows.
 //!
-//! A thinly sampled content seems to lack windows that it has, so these windows look rarer than
-//! they are. The square in 1/n² limits this error: if only five of the ten contents with a window
-//! show it, the window still counts next to nothing.
+//! If a content has few samples, they do not include some of its windows, so these windows seem
+//! rarer than they are. The square in 1/n² limits this error. For example, if only five of the ten
+//! contents with a window have it as a sample, its weight is still almost 0.
 //!
 //! Every verb applies this rule to the counts that it has. [`Kinships`] takes them from the lists
 //! of a block, [`SubjectKin`] from the posting lists of a subject, and `compare` from one pass over
-//! all contents. The windows of another content are read only if nothing else decides. Mostly the
+//! all contents. The windows of another content are read only if nothing else decides. Usually the
 //! first windows of that content are enough.
 
 use resemble_core::similarity::lower_end;
@@ -37,14 +37,14 @@ const TOLD: f32 = 4.0;
 const KIN: f64 = 0.08;
 
 /// The minimum weight of common windows ([`Common::few`]) that makes two contents kin, as a share
-/// of the number of windows of the content that has fewer.
+/// of the number of windows of the content with fewer windows.
 const HALF: f64 = 0.5;
 
-/// The share of all windows of both contents that must be common for the two to be kin.
+/// Two contents are kin if at least this share of all their windows is common.
 const ALIKE: f64 = 0.5;
 
-/// The minimum number of samples of each content. If a content has fewer, it counts as kin of every
-/// content with which it is nominated.
+/// The minimum number of samples of each content. A content with fewer samples counts as kin of
+/// every content with which it is nominated.
 const FEW: usize = 4;
 
 /// The numbers of sampled windows of two contents, at a level at which neither lacks samples.
@@ -89,7 +89,7 @@ impl WindowCounts {
         }
     }
 
-    /// Returns the number of windows of the content that has fewer.
+    /// Returns the number of windows of the content with fewer windows.
     fn fewer(self) -> usize {
         self.a.min(self.b)
     }
@@ -105,7 +105,7 @@ impl WindowCounts {
         let fewer = self.fewer();
         let part = |share: f64, of: usize| share * of as f64;
         let all = (self.a + self.b).saturating_sub(common.fingerprints as usize);
-        // A single common window may be a phrase, so it is not enough.
+        // A single common window may be from a common phrase, so it is not enough.
         if !common.is_candidate() {
             return Ok(false);
         }
@@ -129,7 +129,8 @@ pub fn sum_is_at_most(worths: impl Iterator<Item = PieceWorth>, most: f64) -> bo
     true
 }
 
-/// Returns the smaller of two sums: the weights of all windows of one content, or of the other.
+/// Returns the smaller of two sums: that of the weights of one content's windows, and that of the
+/// other's.
 pub fn rare_in_less(
     a: impl Iterator<Item = PieceWorth>,
     b: impl Iterator<Item = PieceWorth>,
@@ -197,7 +198,7 @@ impl Kinships {
     }
 }
 
-/// The number of windows of another content that are looked up at once.
+/// The number of windows of another content that are looked up together.
 const LOOKED_UP: usize = 8;
 
 /// A subject that is not a text, with the weights of its windows.
@@ -250,8 +251,8 @@ impl<'a> SubjectKin<'a> {
     }
 
     /// Returns whether the weights of the windows of `other` add up to at most `most`. An unrelated
-    /// content has many windows that no other content has, and these weigh most. So its first few
-    /// windows usually exceed `most`, and the rest are not read.
+    /// content has many windows that no other content has, and such windows weigh most. So the
+    /// weight of its first few windows usually exceeds `most`, and the other windows are not read.
     fn other_is_at_most(&self, other: &Signature, level: u8, most: f64) -> Result<bool, ReadError> {
         let mut keys: Vec<u64> = other.at_level(level).map(|window| window.0).collect();
         keys.sort_unstable();

@@ -8,7 +8,7 @@
 //! boilerplate, and would nominate all pairs of small files.
 //!
 //! So the share of contents with a sample is computed only among the contents that keep samples of
-//! its level. The other contents are assumed to have the same share. `MOST` bounds the factor by
+//! its level. The other contents are assumed to have the same share. `MOST` limits the factor by
 //! which this increases a count.
 
 use resemble_core::Fingerprint;
@@ -16,12 +16,12 @@ use resemble_core::sample::LEVELS;
 
 use crate::nominate::families::Families;
 
-/// The maximum factor by which a count is multiplied. If only few contents keep a sample, they say
+/// The maximum factor by which a count is multiplied. If only few contents keep a sample, they show
 /// little about the others.
 const MOST: u64 = 16;
 
-/// The numbers of contents whose signatures have each level: first of contents that are not texts
-/// (sampled by windows), then of texts (sampled by shingles).
+/// For each level, the number of contents whose signatures have it. The first list is for contents
+/// that are not texts (sampled by windows), and the second for texts (sampled by shingles).
 #[derive(Clone, Debug)]
 pub struct SignatureLevels([[u32; LEVELS]; 2]);
 
@@ -32,8 +32,8 @@ impl Default for SignatureLevels {
 }
 
 impl SignatureLevels {
-    /// Counts contents, each given by its place, whether it is a text, and its level. A family
-    /// counts once.
+    /// Counts contents. Each is given by its place, a flag that is true for a text, and its level.
+    /// A family counts once.
     pub fn of(families: &Families, contents: impl IntoIterator<Item = (u32, (bool, u8))>) -> Self {
         let mut levels = Self::default();
         let contents = contents.into_iter();
@@ -55,9 +55,9 @@ impl SignatureLevels {
             .for_each(|(ours, theirs)| *ours += theirs);
     }
 
-    /// Returns the number of contents that count for a sample, if `kept` signatures have it.
-    /// Returns more than `limit` if the number would exceed `limit` when all signatures kept
-    /// samples of this level.
+    /// Returns the estimated number of contents that have a sample, if `kept` signatures have it.
+    /// If this number would exceed `limit` when all signatures kept samples of this level, returns
+    /// more than `limit`.
     pub fn contents(&self, sample: Fingerprint, is_text: bool, kept: usize, limit: u32) -> usize {
         let (limit, count) = (u64::from(limit), kept as u64);
         if count > limit || count * MOST <= limit {

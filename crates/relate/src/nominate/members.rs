@@ -1,8 +1,8 @@
-//! Nominates contents by the members of an archive. One lookup is made for all members together.
+//! Nominates contents by the members of an archive. One look-up is made for all members together.
 //!
 //! The samples of all members together are treated as those of one subject. If a file is an edited
-//! version or a part of one member, most of the file's samples are among these, whatever else is in
-//! the archive.
+//! version or a part of one member, most of the file's samples are among these. This does not
+//! depend on the other members of the archive.
 
 use resemble_core::similarity::Unit;
 use resemble_core::{
@@ -25,7 +25,7 @@ use resemble_core::sample::SamplesFrom;
 pub struct MemberNominee {
     /// The id of the content.
     pub content: ContentId,
-    /// The share of the content's samples that members have.
+    /// The share of the content's samples that the members have.
     pub in_members: Score,
     /// True if the content is itself a member.
     pub is_member: bool,
@@ -34,12 +34,12 @@ pub struct MemberNominee {
 /// The members of an archive by which contents are nominated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeldMembers {
-    /// The first members. They are as the index stores them, but without chunks.
+    /// The first members, as the index stores them, but without chunks.
     pub members: Vec<Digest>,
 }
 
 impl HeldMembers {
-    /// Takes the first [`MOST_MEMBERS`] of these digests of members.
+    /// Makes an instance with the first [`MOST_MEMBERS`] of these members.
     pub fn of<'d>(members: impl Iterator<Item = &'d Digest>, params: &Params) -> Self {
         let members = members.take(MOST_MEMBERS);
         let members = members.map(|member| Digest {

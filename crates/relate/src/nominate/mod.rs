@@ -1,4 +1,4 @@
-//! Nominates candidates by postings. Only this module decides which contents may be related.
+//! Nominates candidates by postings. Only this module decides which contents are compared.
 
 pub mod block;
 pub mod boilerplate;

@@ -1,18 +1,19 @@
 //! Finds quotations: passages that are a small part of both files.
 //!
 //! Two long files that share one paragraph have a hundredth of their words in common. Two unrelated
-//! files may have as many. The *order* of the samples distinguishes the two cases. The samples of a
-//! paragraph are consecutive in the subject, and few other files have them. The phrases that
-//! unrelated files share are scattered, and many files have them.
+//! files may have as many common words. The *order* of the samples distinguishes the two cases. The
+//! samples of a paragraph are consecutive in the subject, and few other files have them. The
+//! phrases that unrelated files share are scattered, and many files have them.
 
 use resemble_core::similarity::{RARE, discount};
 use resemble_core::{ContentId, Fingerprint};
 
 /// The maximum distance, in samples of the subject, between two common samples of one quotation. If
-/// a content is sampled more thinly than the subject, it lacks some of the samples between them.
+/// a content has samples of a higher level than the subject, it lacks some of the samples in
+/// between.
 const GAP: u32 = 4;
 
-/// The minimum number of bytes of text that one sample represents. One shingle of eight is sampled.
+/// The minimum number of bytes of text that one sample represents. One shingle in eight is sampled.
 const BYTES: f64 = 48.0;
 
 /// The minimum weight of a sample by which a quotation is found.
@@ -106,7 +107,8 @@ impl Passage {
 mod tests {
     use super::*;
 
-    /// Returns the contents that have a passage, each with the bytes of rare text of that passage.
+    /// Returns the contents that have a passage, each with the number of bytes of rare text in the
+    /// passage.
     fn rare(met: &[(u32, &[u32])]) -> Vec<(u32, u32)> {
         let samples: Vec<Fingerprint> = (0..100).map(|at| Fingerprint(1000 - at)).collect();
         let mut rare = RareSamples::of(&samples, 1000);
@@ -128,7 +130,8 @@ mod tests {
         assert_eq!(found, [(1, 144)]);
     }
 
-    /// If 110 contents have a passage, it counts less. If 900 have it, it does not count.
+    /// If 110 contents have a passage, its bytes count less. If 900 contents have it, it does not
+    /// count.
     #[test]
     fn the_more_contents_have_a_passage_the_longer_it_must_be() {
         let some: Vec<u32> = (0..110).collect();

@@ -10,7 +10,8 @@ use crate::nominate::common::{Common, PieceWorth};
 /// The pieces of a subject that is not a text, and the contents that have them.
 #[derive(Debug)]
 pub struct SubjectWindows {
-    /// The content of the subject, if it is indexed. Then the lists of its pieces may contain it.
+    /// The content of the subject, if it is indexed. Then the lists of the subject's pieces may
+    /// contain this content.
     own: Option<ContentId>,
     pub(super) limit: u32,
     /// The pieces that other contents have, with their weights: first the windows in ascending

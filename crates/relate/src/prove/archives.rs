@@ -1,8 +1,8 @@
 //! Measures archives and mails by their members, against each other and against single files.
 //!
-//! Each archive is extracted when a pair with it is first measured. Its members are kept in memory
-//! for later pairs. If more than `KEPT` bytes would be kept, all members in memory are dropped
-//! first.
+//! Each archive is extracted when a pair with this archive is first measured. Its members are kept
+//! in memory for later pairs. If more than `KEPT` bytes would be kept, all members in memory are
+//! first dropped.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -59,7 +59,8 @@ pub struct Archives<'a, F> {
     templates: &'a Templates,
     /// The index in which measures are stored for later questions, if there is one.
     measured: Option<&'a Snapshot>,
-    /// The members of each file that was read, or its only content. `None` if they cannot be read.
+    /// The members of each file that was read, or the only content of the file. The value is `None`
+    /// if they cannot be read.
     read: HashMap<ContentId, Option<Rc<ProvableMembers>>>,
     kept: u64,
 }
@@ -97,7 +98,7 @@ impl<'a, F: OwnedFiles> Archives<'a, F> {
     }
 
     /// Measures two files, which are given by their contents. At least one of them has members.
-    /// Returns `None` if one of them cannot be read or is too large; the pair then keeps its
+    /// Returns `None` if one of the files cannot be read or is too large; the pair then keeps its
     /// estimate.
     pub fn measure(
         &mut self,

@@ -20,7 +20,7 @@ use crate::renditions::Rendition;
 use crate::renditions::owners::RenditionOwners;
 use crate::scope::ScopedFiles;
 
-/// The maximum number of files with the same content that are tried.
+/// The maximum number of files with the same content from which reading it is tried.
 pub const TRIED: usize = 4;
 
 /// A content that is to be read.
@@ -104,14 +104,14 @@ impl ContentReader<'_> {
         Ok(is_encoded(&holder.path))
     }
 
-    /// Returns these bytes of a content in UTF-8, if they are a text in another encoding.
+    /// Converts these bytes of a content to UTF-8, if they are a text in another encoding.
     pub fn decoded(&self, wanted: &WantedContent, bytes: &[u8]) -> Option<String> {
         let holder = self.scoped.holders(wanted.id).next()?;
         let is_encoded = resemble_extract::is_encoded(name_of(&holder.path), bytes);
         is_encoded.then(|| resemble_extract::decoded(bytes))?
     }
 
-    /// Extracts the text of a document that is the wanted content.
+    /// Extracts the wanted content, if it is the text of a document.
     fn text_of_document(&self, wanted: &WantedContent) -> Result<Vec<u8>, SoftError> {
         let owners = self.renditions.owners(wanted.id).iter();
         let owners = owners

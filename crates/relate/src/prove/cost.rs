@@ -11,14 +11,13 @@ pub const MOST_WORK: u64 = 8 << 30;
 /// processor.
 pub const COMPARED: ByteLen = ByteLen(4 << 30);
 
-/// The cost of reading bytes and cutting them into words, as a multiple of the cost of measuring
-/// them.
+/// Reading bytes and cutting them into words costs this many times as much as measuring them.
 pub const MEASURED: u64 = 8;
 
-/// The cost of extracting the parts of a file, as a multiple of the cost of reading it.
+/// Extracting the parts of a file costs this many times as much as reading the file.
 pub const TAKEN_APART: u64 = 4;
 
-/// The contents that a question about pairs has decided to read, and the rest of its budget.
+/// The contents that a question about pairs will read, and the rest of its budget.
 #[derive(Clone, Debug)]
 pub struct ReadBudget {
     read: BitSet,
@@ -36,8 +35,8 @@ impl ReadBudget {
     }
 
     /// Subtracts the cost of measuring a pair from the budget, if the budget is large enough.
-    /// Returns whether it was. The cost includes reading each content of the pair that was not yet
-    /// to be read.
+    /// Returns whether it was large enough. The cost includes reading the contents of the pair,
+    /// except those that the question will read anyway.
     pub fn takes(
         &mut self,
         pair: [u32; 2],
@@ -56,7 +55,8 @@ impl ReadBudget {
         is_taken
     }
 
-    /// Subtracts this cost from the budget, if the budget is large enough. Returns whether it was.
+    /// Subtracts this cost from the budget, if the budget is large enough. Returns whether it was
+    /// large enough.
     pub const fn spends(&mut self, cost: u64) -> bool {
         let is_left = cost <= self.left;
         if is_left {

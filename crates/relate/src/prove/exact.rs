@@ -23,8 +23,8 @@ pub struct Proven {
     pub sizes: (ByteLen, ByteLen),
     /// True if both contents are texts and have a [`PASSAGE`](proof::PASSAGE) in common.
     pub has_passage: bool,
-    /// True if the contents have no relation because most of their common part is a few runs that
-    /// are repeated.
+    /// True if most of the common part is a few runs that are repeated. The contents then have no
+    /// relation.
     pub is_repetition: bool,
 }
 
@@ -97,15 +97,15 @@ pub fn judged(proven: proof::Proven, sizes: (ByteLen, ByteLen), min_shared: Byte
 const FOR_A_SHINGLE: f64 = 3.0;
 
 /// The maximum number of bytes that one distinct common window may cover. If it covers more, the
-/// rest counts as repetition. In a common run of at least 68 bytes, a window covers fewer than
-/// this.
+/// rest counts as repetition. In a common run of at least 68 bytes, there are fewer bytes than this
+/// for each window.
 const FOR_A_WINDOW: f64 = 16.0;
 
 /// Returns whether the shared text is mostly a few runs that are repeated. Examples are the equal
 /// beginnings of rows in dumps, the year in each line of a log, and padding.
 ///
 /// If the covered words are more than three for each *distinct* common shingle, the rest is
-/// repetition. (A shingle covers five words. Short runs that records share by chance may be a
+/// repetition. (A shingle covers five words. Short runs that records share by chance may make up a
 /// quarter of a text.) The number of distinct shingles of a text is assumed to be proportional to
 /// its size. Bytes are treated in the same way.
 fn is_one_phrase(unit: Unit, measures: &Measures, sizes: (ByteLen, ByteLen)) -> bool {
@@ -121,8 +121,8 @@ fn is_one_phrase(unit: Unit, measures: &Measures, sizes: (ByteLen, ByteLen)) -> 
     once(measures.a_in_b, sizes.0).max(once(measures.b_in_a, sizes.1)) < Relation::PARTLY
 }
 
-/// Estimates how many bytes the *distinct* common shingles or windows are, if each counts as one
-/// word or byte.
+/// Estimates the number of bytes of the *distinct* common shingles or windows, if each shingle
+/// counts as one word and each window as one byte.
 fn shared_once(measures: &Measures, sizes: (ByteLen, ByteLen)) -> f64 {
     let resemblance = measures.resemblance.map_or(0.0, Score::get);
     resemblance / (1.0 + resemblance) * (sizes.0 + sizes.1).0 as f64
@@ -135,8 +135,8 @@ pub fn prove_once(
     asked: Unit,
     min_shared: ByteLen,
 ) -> Proven {
-    // The whole file decides the kind, because without its templates the content may begin
-    // anywhere.
+    // The kind is that of the whole file. Without its templates, the content might begin in the
+    // middle of the file.
     let ready = |bytes: Vec<u8>| provable(templates, ContentKind::of_whole(&bytes), bytes);
     prove(&ready(a), &ready(b), asked, min_shared)
 }
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(of(&words(0, 200), &words(900, 200)).relation, None);
     }
 
-    /// Shared bytes are counted in the smaller file, because the larger one may repeat one shared
+    /// Shared bytes are counted in the smaller file, because the larger file may repeat one shared
     /// line many times.
     #[test]
     fn few_shared_bytes_make_no_relation() {
@@ -193,7 +193,8 @@ mod tests {
         }
     }
 
-    /// Because of a repeated phrase, the pair has no relation, but its measures do not change.
+    /// A pair that shares only a repeated phrase has no relation. But this does not change its
+    /// measures.
     #[test]
     fn a_phrase_that_is_repeated_makes_no_relation() {
         let dump = |from: usize| -> String {
@@ -219,8 +220,8 @@ mod tests {
         }
     }
 
-    /// A pattern that is repeated counts once. If it is short, it is too little for a relation,
-    /// however long the data are.
+    /// A pattern that is repeated counts once. A short pattern is too little for a relation, even
+    /// if the data are long.
     #[test]
     fn data_of_a_short_period_have_no_relation() {
         for (period, relation) in [
@@ -292,8 +293,8 @@ mod tests {
         assert_eq!((found.relation, found.has_passage), (None, false));
     }
 
-    /// All rows of both tables begin alike, which is not a quotation. But ten rows that were copied
-    /// from one table to the other are a quotation.
+    /// All rows of both tables have the same beginning, which is not a quotation. But ten rows that
+    /// were copied from one table to the other are a quotation.
     #[test]
     fn rows_of_another_table_are_a_quotation() {
         let columns = "id, name, street, city, day, amount, state, mail";

@@ -1,7 +1,7 @@
 //! Extracts the renditions of a file: its bytes, its text, and its unpacked content.
 //!
-//! A question about two documents compares their texts, so the bytes and the text of each are
-//! extracted and kept in memory. For a compressed file, the bytes and the unpacked content are
+//! A question about two documents compares their texts. So the bytes and the text of each document
+//! are extracted and kept in memory. For a compressed file, the bytes and the unpacked content are
 //! extracted. Files of more than [`LARGEST_READ`] bytes are left out. An archive itself has no
 //! text, but its members may have one. A path can name a member.
 
@@ -111,7 +111,8 @@ pub struct OpenedMember<'p> {
 
 impl<'p> OpenedMember<'p> {
     /// Opens the archive of a path such as `mail.eml!report.zip!a.txt`. Returns `None` if the path
-    /// is not that of a member, or if `may` forbids reading the opened file.
+    /// is not that of a member, or if `may` returns false for the opened file, which must then not
+    /// be read.
     ///
     /// # Errors
     ///
@@ -160,8 +161,9 @@ impl<'p> OpenedMember<'p> {
     }
 }
 
-/// Extracts several members of one file, as [`extract`] does. `None` in `wanted` is the file
-/// itself. The file is processed once, and once more for each member that did not fit into memory.
+/// Extracts several members of one file, as [`extract`] does. `None` in `wanted` means the file
+/// itself. The file is taken apart once, and once more for each member that did not fit into
+/// memory.
 pub fn extract_all(
     file: &Path,
     wanted: &[Option<&[u8]>],
@@ -311,8 +313,8 @@ impl<'p> OpenedFile<'p> {
     }
 }
 
-/// Splits a path into the path of a file and the names of a member in it. Returns the whole path
-/// and no names if it is the path of a file, or if no file is found.
+/// Splits a path into the path of a file and the names of a member in it. If the whole path is that
+/// of a file, or if no file is found, returns the whole path and no names.
 pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
     let is_file = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
     if is_file(path) {
@@ -327,10 +329,10 @@ pub fn way(path: &Path) -> (&Path, Option<&[u8]>) {
 enum PartRelation<'n> {
     /// The part is the wanted member, or a rendition of the wanted file or member.
     Wanted,
-    /// The part is on the path to the wanted member. The value has the names of that path that lie
-    /// below the part.
+    /// The part is on the path to the wanted member. The value has the names on that path after the
+    /// name of the part.
     LeadsOn(&'n [u8]),
-    /// The part is neither the wanted member nor a way to it.
+    /// The part is neither the wanted member nor on the path to it.
     Unrelated,
 }
 
@@ -344,8 +346,7 @@ struct PartCollector<'n> {
     own: Option<Vec<u8>>,
     text: Option<Vec<u8>>,
     packed: Option<Vec<u8>>,
-    /// True if a wanted part was dropped because the parts that were kept before it have used up
-    /// the memory.
+    /// True if a wanted part was dropped because earlier parts have used up the memory.
     passed_over: bool,
     /// True if the wanted member has more than [`LARGEST_READ`] bytes.
     is_too_large: bool,
@@ -450,7 +451,7 @@ impl Sink for PartCollector<'_> {
             (PartRelation::LeadsOn(names), Role::Unpacked) => PartRelation::LeadsOn(names),
             (PartRelation::LeadsOn(names), Role::Member) => {
                 match names.strip_prefix(&part.name[..]) {
-                    // If several members have this name, the first one that was extracted is taken.
+                    // If several members have this name, the first of them is kept.
                     Some([]) if self.own.is_none() => {
                         self.under_way = Some(KeptPart::Own);
                         PartRelation::Wanted

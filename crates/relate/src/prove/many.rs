@@ -4,7 +4,7 @@
 //! hundreds if the content is in a family. All threads share a bounded store ([`Recent`]) of
 //! contents that are prepared for measuring (`ReadyContent`). So pairs should be ordered by
 //! content, and partners should be close to each other, as files of one directory are. The store
-//! affects only the time, and not the results.
+//! affects only the time that a question takes, and not the results.
 //!
 //! A question with a budget measures the pairs with the best estimates until the budget is spent
 //! ([`PairProver::measure_best`]). The choice of pairs depends only on the contents, and not on
@@ -35,8 +35,8 @@ use crate::prove::read::LARGEST_READ;
 /// The number of bytes of the store if the memory is not bounded.
 const USUAL_ROOM: u64 = 128 << 20;
 
-/// The size of a content above which only one is read at a time. Cutting a text into words takes
-/// twice its memory.
+/// Of the contents larger than this, only one is read at a time. Cutting a text into words takes
+/// memory of twice its size.
 pub const LARGE: ByteLen = ByteLen(4 << 20);
 
 /// The minimum number of bytes of a pair whose measures are stored in the index. Measuring a
@@ -46,9 +46,9 @@ const KEPT: ByteLen = ByteLen(16 << 10);
 /// Two contents, given by their indices (places), and the estimate of their score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DraftPair {
-    /// The place of the first content, which is the lesser one.
+    /// The lesser of the two places.
     pub a: usize,
-    /// The place of the second content.
+    /// The greater of the two places.
     pub b: usize,
     /// The estimate of the score.
     pub estimate: Score,
@@ -112,7 +112,8 @@ impl<'a> PairProver<'a> {
         self
     }
 
-    /// Sets the measures that another program computed. They are used instead of measuring.
+    /// Sets the measures that another program computed. A pair with such measures is not measured
+    /// again.
     #[must_use]
     pub fn knowing(mut self, known: Option<&'a impl KnownMeasures>) -> Self {
         self.known = known.map(|known| known as &dyn KnownMeasures);
@@ -266,9 +267,9 @@ impl<'a> PairProver<'a> {
     }
 
     /// Returns the mean weight of the words of a text (`ShingledText::share_nearest`). Each word
-    /// has the weight of the nearest sample of this level. `worth` has the weights of samples; a
-    /// sample that is not in it has weight 0. Returns `None` if the content is not a text, is too
-    /// large, or cannot be read now.
+    /// has the weight of the nearest sample of this level. `worth` has the weights of samples; any
+    /// other sample has weight 0. Returns `None` if the content is not a text, is too large, or
+    /// cannot be read now.
     pub fn share_nearest(
         &self,
         row: &ContentRow,
@@ -287,7 +288,8 @@ impl<'a> PairProver<'a> {
         })
     }
 
-    /// Returns a prepared content from the store. If it is not there, reads its file.
+    /// Returns a prepared content from the store. If the store does not have it, reads it from a
+    /// file.
     fn ready(&self, wanted: &WantedContent, unit: Unit) -> Result<Arc<ReadyContent>, AskError> {
         let key = (wanted.id, unit == Unit::Bytes);
         if let Some(known) = self.ready.lock().get(&key) {

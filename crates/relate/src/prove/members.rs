@@ -1,9 +1,9 @@
 //! Extracts the members of an archive or a mail again, to measure them.
 //!
-//! An archive is compared by those of its contents that cannot be unpacked further. They may be at
+//! An archive is compared by those contents in it that cannot be unpacked further. They may be at
 //! any depth, and packed in any way. The text of a document is such a content, and so is the text
-//! of a mail. The index has two wholes of an archive: all of these contents that are texts, and all
-//! others.
+//! of a mail. The index has two wholes of an archive: all texts among these contents, and all other
+//! contents.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::prove::read::LARGEST_READ;
 use crate::renditions::owners::StandIn;
 use crate::renditions::{INTO, Rendition, WholeDigest};
 
-/// One side of a pair of which at least one side has members.
+/// One side of a pair. At least one side of the pair has members.
 #[derive(Clone, Copy, Debug)]
 pub enum ComparedSide {
     /// A side with members. It has two wholes: all texts among its members joined, and all its
@@ -56,8 +56,8 @@ impl AloneSide {
 }
 
 impl ComparedSide {
-    /// Returns the key of the stored measures for this side in this unit. Members that are not all
-    /// texts are measured in bytes for both units, but in different ways, so the keys differ.
+    /// Returns the key of the stored measures for this side in this unit. If some members are not
+    /// texts, they are measured in bytes for both units, but in different ways. So the keys differ.
     pub fn key(&self, asked: Unit) -> ContentDigest {
         let named = match self {
             Self::Alone(alone) => alone.digest,
@@ -109,8 +109,8 @@ pub struct HeldContent {
 }
 
 /// Extracts the contents of the file at a path, or of the member that the path names after a `!`.
-/// Returns `None` if the file or member cannot be extracted, has no members, or has more bytes than
-/// are read at once.
+/// Returns `None` if the file or member cannot be extracted, has no members, or is too large to be
+/// read.
 pub fn held_by(
     path: &Path,
     part_reader: &dyn PartReader,
@@ -141,8 +141,8 @@ fn held_in(
     Ok(if understood { unpacking.held() } else { None })
 }
 
-/// Returns whether these contents are those in the index. The digests of both wholes must match:
-/// that of all texts, and that of all other contents.
+/// Returns whether these contents are those in the index. Two digests must match: that of all
+/// texts, and that of all other contents.
 pub fn are_of(held: &[HeldContent], wholes: &[Option<WholeDigest>; 2]) -> bool {
     let set = |is_text: bool| {
         let of_kind = held
@@ -175,11 +175,12 @@ pub fn provable_single(
 /// The relation of a part to the requested file or member.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bearing<'n> {
-    /// The part is the requested one, or the content unpacked from it.
+    /// The part is the requested file or member, or the content unpacked from it.
     Is,
-    /// The part is within the requested one.
+    /// The part is within the requested file or member.
     Within,
-    /// The part contains the requested one. These names remain after the name of the part.
+    /// The part contains the requested member. The value has the names that follow the name of the
+    /// part.
     LeadsOn(&'n [u8]),
     Unrelated,
 }
@@ -192,7 +193,7 @@ struct UnpackedPart<'n> {
     bytes: Option<Vec<u8>>,
 }
 
-/// Keeps the contents of a file or of a member that cannot be unpacked further.
+/// Receives the parts of a file or of a member, and keeps those that cannot be unpacked further.
 struct Unpacking<'n> {
     top: Bearing<'n>,
     parts: Vec<UnpackedPart<'n>>,
@@ -253,7 +254,7 @@ impl Sink for Unpacking<'_> {
             Bearing::Is | Bearing::Within => Bearing::Within,
             Bearing::LeadsOn(names) if part.role == Role::Unpacked => Bearing::LeadsOn(names),
             Bearing::LeadsOn(names) if is_member => match names.strip_prefix(&part.name[..]) {
-                // If several members have this name, the first one is taken.
+                // If several members have this name, the first of them is used.
                 Some([]) if !is_found(&self.parts) => Bearing::Is,
                 Some([INTO, rest @ ..]) => Bearing::LeadsOn(rest),
                 _ => Bearing::Unrelated,
@@ -274,8 +275,7 @@ impl Sink for Unpacking<'_> {
             names.extend_from_slice(&part.name);
         }
         self.under_way = matches!(bearing, Bearing::Is | Bearing::Within) && !self.is_too_much;
-        // The bytes of the requested member itself are not kept. Only the bytes of its parts are
-        // kept.
+        // The bytes of the requested member itself are not kept, but only those of its parts.
         self.under_way &= !(bearing == Bearing::Is && is_member);
         self.parts.push(UnpackedPart {
             bearing,

@@ -16,8 +16,8 @@ use rustix::io::Errno;
 
 use crate::ask::AskError;
 
-/// The maximum number of bytes of a file that is read. Both files of a pair are in memory at once,
-/// so larger files are compared by their chunks and samples instead.
+/// The maximum number of bytes of a file that is read. Both files of a pair are in memory at the
+/// same time. So larger files are compared by their chunks and samples instead.
 pub const LARGEST_READ: ByteLen = ByteLen(64 << 20);
 
 /// Reads at most [`LARGEST_READ`] bytes of a regular file, with the same precautions as indexing.
@@ -27,7 +27,7 @@ pub fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
     bytes_within(path, 0..LARGEST_READ.0)
 }
 
-/// Reads the bytes of a file in this range. If the file ends within the range, fewer are returned.
+/// Reads the bytes of a file in this range. If the file ends within the range, returns fewer bytes.
 pub fn bytes_within(path: &Path, range: Range<u64>) -> Result<Vec<u8>, AskError> {
     bytes_in(&anchor_of(path)?, path, range)
 }
@@ -68,7 +68,7 @@ pub fn digest_of(path: &Path) -> Result<ContentDigest, AskError> {
 }
 
 /// The open folders of a question that reads many files. A folder that is still open is not opened
-/// and checked again. If a folder is replaced later, this is not noticed. But the bytes of a file
+/// and checked again. So it is not noticed if another folder replaces it. But the bytes of a file
 /// are used only if they have the digest in the index.
 #[derive(Debug, Default)]
 pub struct OpenFolders(Mutex<HashMap<PathBuf, Arc<Anchor>>>);

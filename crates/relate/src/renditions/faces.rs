@@ -1,11 +1,12 @@
 //! Chooses the renditions by which two files are compared: one content of each file.
 //!
-//! A file may have a **text** to compare: its own, or the one that was extracted from it. It always
-//! has **bytes**: those of its unpacked content if it is compressed, and otherwise its own. Two
-//! files that both have a text are compared by their texts, and all others by their bytes. Samples
-//! that other renditions share do not change this. So the styles and fonts of two documents never
-//! make them similar, and every question gives the same measures. An archive or a mail is compared
-//! by all its members, even with a file that has no members.
+//! A file may have a **text** to compare: its own bytes, or a text that was extracted from it. It
+//! always has **bytes** to compare: those of its unpacked content if it is compressed, and
+//! otherwise its own bytes. If both files have a text, they are compared by their texts. Otherwise
+//! they are compared by their bytes. Common samples of other renditions do not change this. So the
+//! styles and fonts of two documents never make them similar, and every question gives the same
+//! measures. An archive or a mail is compared by all its members, even with a file that has no
+//! members.
 
 use resemble_core::ContentKind;
 
@@ -63,10 +64,10 @@ impl Faces {
         self.text.unwrap_or(self.bytes)
     }
 
-    /// Returns whether this pair of renditions, of which one is a member, nominates an archive and
-    /// a single file. Returns `None` if neither rendition is a member. The other rendition must be
-    /// the one by which the single file is compared. If both files are archives, a common member is
-    /// weak evidence, so it nominates nothing.
+    /// Returns whether a member of an archive and a rendition of a single file nominate these two.
+    /// The single file must be compared by this rendition. Returns `None` if neither of the two
+    /// renditions is a member. If both files are archives, a common member is weak evidence, so it
+    /// nominates nothing.
     pub fn named_by_member(
         self,
         own: Rendition,

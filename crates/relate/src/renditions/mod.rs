@@ -8,10 +8,10 @@
 //!
 //! A file is a **place**, and so is each member in it. A place is stored as the content of the file
 //! and, for a member, the number of a part. The parts of nested archives are in one list under the
-//! content of the file. To find the place of a part, this list is followed from a part to its
-//! parent.
+//! content of the file. To find the place of a part, this list is followed from the part to its
+//! parents.
 //!
-//! A whole nominates only wholes. If a question about one file finds a similar member of an
+//! A whole nominates only other wholes. If a question about one file finds a similar member of an
 //! archive, the row is about that member. In questions about all pairs of files, rows are about
 //! archives, and not about members. In these questions, a member nominates the pair of its archive
 //! and a single file (`held_among`).
@@ -47,12 +47,13 @@ pub enum Rendition {
     WholeText,
     /// All other contents of an archive, joined.
     WholeBytes,
-    /// One content in an archive. It nominates the pair of the archive and a single file. Archive
-    /// and file are then compared by all that they contain.
+    /// One content in an archive. It nominates the pair of the archive and a single file. The
+    /// archive and the file are then compared by all that they contain.
     Member,
 }
 
-/// The maximum number of contents by which an archive is nominated. They are the first ones in it.
+/// The maximum number of contents by which an archive is nominated. They are the first contents of
+/// the archive.
 pub const MOST_MEMBERS: usize = 1000;
 
 impl Rendition {
@@ -183,7 +184,7 @@ impl WholeDigest {
 pub struct Named {
     /// The digest of the bytes. Equal bytes have equal digests.
     pub content: ContentDigest,
-    /// The digest of the words. It is equal if both texts have the same words in the same order.
+    /// The digest of the words. Two texts with the same words in the same order have equal digests.
     pub words: Option<WordsDigest>,
 }
 
@@ -208,8 +209,8 @@ impl Named {
 /// Returns whether two renditions show that their files have the same text.
 ///
 /// Equal bytes or unpacked contents of the two files are enough at any size. Equal extracted texts
-/// or words must have a minimum size, because all pictures and all empty forms have the same few
-/// words.
+/// or words must have a minimum size. Otherwise all pictures and all empty forms would have the
+/// same text, because they have the same few words.
 pub(crate) fn same_text(a: (Rendition, Named), b: (Rendition, Named), size: ByteLen) -> bool {
     if a.1.content == b.1.content {
         is_same_text(a.0, b.0, size)
@@ -297,8 +298,8 @@ pub fn occurrences(
     Ok(found)
 }
 
-/// Returns the archive member that a part below `parent` represents. Returns `None` if the part
-/// represents the file itself.
+/// Returns the archive member that is represented by a part whose parent is `parent`. Returns
+/// `None` if the part represents the file itself.
 fn stands_for(
     snapshot: &Snapshot,
     content: ContentId,
@@ -361,8 +362,8 @@ pub fn renditions_among<T>(
     member: Option<u32>,
     mut content: impl FnMut(usize) -> Option<T>,
 ) -> Vec<(Rendition, T)> {
-    // True for each part that is `member` itself, or one of the renditions that are searched for. A
-    // parent precedes its parts, so the entry of the parent is set first.
+    // For each part, true if it is `member` itself or one of the renditions that are searched for.
+    // A parent precedes its parts, so the entry of the parent is set first.
     let mut stands = Vec::new();
     let mut found = Vec::new();
     for (number, (role, parent)) in parts.enumerate() {
@@ -387,8 +388,8 @@ pub fn renditions_among<T>(
     found
 }
 
-/// Returns whether an occurrence is a content that is packed again, so that its file is compared by
-/// the content in it.
+/// Returns whether an unpacked content is itself compressed. Then the file is compared by the
+/// content in it.
 pub fn is_packed_again(snapshot: &Snapshot, occurrence: &Occurrence) -> Result<bool, ReadError> {
     let is_unpacked = occurrence.rendition == Rendition::Unpacked;
     let Some(number) = occurrence.number.filter(|_| is_unpacked) else {
@@ -476,7 +477,7 @@ pub fn held_among(
     (0..lies_within.len()).filter(leaf).collect()
 }
 
-/// Returns whether `inner` is the same place as `outer`, or lies in it.
+/// Returns whether `inner` is the same place as `outer`, or lies in `outer`.
 pub fn lies_in(snapshot: &Snapshot, inner: Place, outer: Place) -> Result<bool, ReadError> {
     if inner.content != outer.content {
         return Ok(false);
@@ -530,12 +531,12 @@ pub struct Located {
     pub path: PathBuf,
     /// The row of the file in the index.
     pub row: FileRow,
-    /// The part number and the content of the member, if it is one.
+    /// The part number and the content, if this is a member.
     pub member: Option<(u32, ContentId)>,
 }
 
 /// Finds the indexed file at a path, or the member that the path names after a `!`. A file whose
-/// own name contains the `!` is preferred.
+/// own name contains the `!` takes precedence.
 pub fn locate(snapshot: &Snapshot, path: &Path) -> Result<Option<Located>, ReadError> {
     if let Some(row) = snapshot.file_at(path)? {
         return Ok(Some(Located {
@@ -586,14 +587,14 @@ fn member(
     Ok(with_content.next())
 }
 
-/// Returns all members with these names. There may be several, because a name may have a `!` in
-/// it. `parts` has the role, the parent and the name of each part.
+/// Returns all members with these names. There may be several members, because a name may contain a
+/// `!`. `parts` has the role, the parent and the name of each part.
 pub fn members_at<'p>(
     parts: impl Iterator<Item = (PartRole, Option<u32>, &'p [u8])>,
     names: &[u8],
 ) -> Vec<u32> {
-    // For each part, the rest of `names` behind the path of the part. `None` if `names` does not
-    // begin with that path, or ends with it.
+    // For each part, the rest of `names` after the path of the part. It is `None` if `names` does
+    // not begin with that path, or has nothing after it.
     let mut left: Vec<Option<&[u8]>> = Vec::new();
     let mut found = Vec::new();
     for (number, (role, parent, name)) in parts.enumerate() {

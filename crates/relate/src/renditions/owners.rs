@@ -1,6 +1,6 @@
-//! The renditions of the files of a question, for questions about all pairs.
+//! Finds the renditions of the files of a question about all pairs.
 //!
-//! A file is given by its content here. The content of a document is the **owner** of the
+//! Here, a file is given by its content. The content of a document is the **owner** of the
 //! document's text, and the text is a **stand-in** for the document. Several documents may have the
 //! same text, so a stand-in can have several owners. A stand-in may also be a file of the question
 //! itself.
@@ -44,7 +44,7 @@ impl StandIn {
 }
 
 /// Returns the notice that only [`MOST_MEMBERS`] of the `count` contents in an archive nominate it.
-/// Returns `None` if all do.
+/// Returns `None` if all contents nominate it.
 pub fn further_members(count: usize) -> Option<SkippedPart> {
     let purpose = SkippedPart::ON_PURPOSE;
     (count > MOST_MEMBERS).then(|| SkippedPart {
@@ -65,8 +65,8 @@ fn member(snapshot: &Snapshot, content: ContentId) -> Result<Option<StandIn>, Re
 /// The renditions of the files of a question, without their own bytes.
 #[derive(Debug, Default)]
 pub struct RenditionOwners {
-    /// For each content that represents files, the contents of these files (its owners) in
-    /// ascending order, and its role for each of them.
+    /// For each content that represents files: the contents of these files (the owners) in
+    /// ascending order, each with the role of the content for that file.
     owners: HashMap<ContentId, Vec<(ContentId, Rendition)>>,
     /// For each file, the contents that represent it.
     stand_ins: HashMap<ContentId, Vec<StandIn>>,
@@ -133,8 +133,8 @@ impl RenditionOwners {
             }
             all.push((own, stand_ins));
         }
-        // Members beyond the bound nominate nothing, but files that are equal to such a member are
-        // found.
+        // Members beyond the bound do not nominate pairs. But files that are equal to such a member
+        // are found.
         let alone = all.iter().flat_map(|(_, stand_ins)| stand_ins);
         let alone =
             alone.filter(|one| matches!(one.rendition, Rendition::Text | Rendition::Unpacked));

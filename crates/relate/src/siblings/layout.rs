@@ -17,7 +17,7 @@ pub(super) struct MemberLayout {
     pub(super) own: ContentRow,
     pub(super) side: MemberSide,
     /// The contents of the member that are taken apart no further. A member that is a single file
-    /// has one: the content by which it is compared.
+    /// has one such content: that by which it is compared.
     pub(super) leaves: Vec<ContentRow>,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum MemberSide {
     Held([Option<WholeDigest>; 2]),
 }
 
-/// Returns the members of each container that has several. The file itself is one of the
+/// Returns the members of each container that has several members. The file itself is one of the
 /// containers.
 pub(super) fn containers_in(
     snapshot: &Snapshot,
@@ -91,7 +91,7 @@ pub(super) fn containers_in(
     Ok(containers)
 }
 
-/// Returns the layout of a member. `None` if it has nothing that can be compared.
+/// Returns the layout of a member. Returns `None` if the member has nothing that can be compared.
 fn member(
     number: u32,
     own: ContentRow,
@@ -114,8 +114,8 @@ fn member(
         let alone = faces.alone();
         let stand_in = stand_ins.iter().find(|(rendition, _)| *rendition == alone);
         let row = stand_in.map_or(own, |(_, row)| *row);
-        // Contents that are taken apart further are not in memory while the container is read. So
-        // the member can only be compared if the content by which it is compared is a leaf.
+        // Contents that are taken apart further are not in memory while the container is read. So a
+        // member can be compared only if the content for its comparison is a leaf.
         leaves.retain(|leaf| leaf.id == row.id);
         leaves.truncate(1);
         MemberSide::Alone(alone, faces)
@@ -129,7 +129,7 @@ fn member(
 }
 
 impl MemberLayout {
-    /// Returns whether the member can be compared with another one. Both must be compared by
+    /// Returns whether the member can be compared with another member. Both must be compared by
     /// contents that are in memory while the container is read.
     pub(super) fn meets(&self, other: &Self) -> bool {
         match (self.side, other.side) {

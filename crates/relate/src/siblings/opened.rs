@@ -1,4 +1,4 @@
-//! A container that is taken apart once for all pairs of its members.
+//! Takes a container apart once for all pairs of its members.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub(super) struct ReadyMember {
 pub(super) type ReadySide<'m> = (&'m MemberLayout, &'m ReadyMember);
 
 impl<'a> OpenedContainer<'a> {
-    /// Creates the container for the file at a path, without reading it. Without a part reader no
+    /// Creates the container for the file at a path, without reading it. Without a part reader, no
     /// member can be read.
     pub(super) const fn new(
         snapshot: &'a Snapshot,
@@ -53,7 +53,7 @@ impl<'a> OpenedContainer<'a> {
         }
     }
 
-    /// Measures two members. `None` if one of them cannot be read now.
+    /// Measures two members. Returns `None` if one of them cannot be read now.
     pub(super) fn measure(
         &self,
         (a, b): (ReadySide<'_>, ReadySide<'_>),
@@ -119,8 +119,8 @@ impl<'a> OpenedContainer<'a> {
         Some(provable_members(self.snapshot.templates(), held?))
     }
 
-    /// Returns the present contents of the file by their digests. There are none if it cannot be
-    /// read.
+    /// Returns the present contents of the file by their digests. Returns no contents if the file
+    /// cannot be read.
     fn held(&self) -> &HashMap<ContentDigest, (ContentKind, Vec<u8>)> {
         self.held.get_or_init(|| {
             let reader = self.part_reader;

@@ -1,8 +1,8 @@
 //! Stores data on disk that do not fit into memory.
 //!
 //! A scratch file has no name ([`tempfile::tempfile_in`]). So nothing is left when the process
-//! ends, and no other process can open the file. Its mode allows only the owner. Data are only
-//! appended, and read by position, so threads can share the file.
+//! ends, and no other process can open the file. Its mode allows access only to the owner. Data are
+//! only appended, and read by position. So threads can share the file.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -33,8 +33,8 @@ impl Scratch {
     /// Creates a scratch file in `dir`.
     pub fn new(dir: &Path) -> Result<Self, AskError> {
         let file = tempfile::tempfile_in(dir).map_err(|error| failed(dir, error))?;
-        // This fails on a file system without modes. That does no harm, because the file has no
-        // name.
+        // The call fails on a file system without modes. The failure does no harm, because the file
+        // has no name.
         file.set_permissions(Permissions::from_mode(0o600)).ok();
         Ok(Self {
             dir: dir.to_owned(),

@@ -105,8 +105,8 @@ fn a_page_asks_for_nothing_and_lets_nothing_in() {
     );
 }
 
-/// A catalogue proves nothing, because no bytes were compared with its files. The page must not
-/// claim otherwise.
+/// A catalogue proves nothing, because it has no bytes that could be compared. The page must not
+/// claim that its files are proven to be equal.
 #[test]
 fn a_page_says_what_only_a_catalogue_covers() {
     let pair = CoverPair {

@@ -9,13 +9,13 @@ pub struct PlotFrame {
     pub width: f64,
     /// The total height.
     pub height: f64,
-    /// The left margin, for the names of the y axis.
+    /// The left margin, for the name and the labels of the y axis.
     pub left: f64,
     /// The top margin, for the title.
     pub top: f64,
     /// The right margin, for the legend.
     pub right: f64,
-    /// The bottom margin, for the names of the x axis.
+    /// The bottom margin, for the name and the labels of the x axis.
     pub bottom: f64,
     /// The distance between the name of the x axis and the lower end of the plot.
     pub name_above: f64,

@@ -7,7 +7,7 @@ use super::Drawing;
 use super::frame::{PlotFrame, escaped, round_step};
 use super::table::Table;
 
-/// A curve: a line through its values. A single value is a point.
+/// A curve, which is drawn as a line through its values. A single value is drawn as a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     /// Its name in the legend.

@@ -120,9 +120,8 @@ impl KeepRule {
     }
 }
 
-/// Returns the date by which `newest` and `oldest` compare; `None` if it is in the future. This is
-/// the date that the document states, if all compared documents state a date. Otherwise it is the
-/// time of the file.
+/// Returns the date by which `newest` and `oldest` compare; `None` if it is in the future. If all
+/// compared documents state a date, it is the stated date. Otherwise it is the time of the file.
 fn date(file: &FileState, latest: i64) -> Option<Time> {
     let date = match file.stated {
         Some(seconds) => Time { seconds, nanos: 0 },
@@ -132,8 +131,8 @@ fn date(file: &FileState, latest: i64) -> Option<Time> {
 }
 
 /// Sorts the files of a set. The first file stays. If the rules do not decide, the first file is
-/// the one with the most hard links. Among those with equally many, the oldest file is first, and
-/// then the file whose path sorts first.
+/// the one with the most hard links. Among files with equally many links, the oldest is first.
+/// Among equally old files, the one whose path sorts first is first.
 pub(super) fn sort(files: &mut [FileState], means: &Means<'_>) {
     files.sort_by(|a, b| by_rules(a, b, means).then_with(|| usual(a, b)));
 }

@@ -1,5 +1,4 @@
-//! Makes plans for pairs of equal files that are given one by one: the marks of a user, and
-//! conflicts.
+//! Makes plans for given pairs of equal files: the pairs that a user has marked, and conflicts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,7 +42,7 @@ impl Plan {
 
     /// Returns the plan for conflicts. It treats each conflict copy that is equal to the file with
     /// which it was compared. That file stays, unless it is an equal conflict copy itself. Then the
-    /// last file of the chain stays.
+    /// file with which that copy was compared stays, and so on along the chain.
     pub fn of_conflicts(roots: &[PathText], rows: &[ConflictRow], means: &Means<'_>) -> Self {
         let mut equal = Vec::new();
         let mut left = Vec::new();

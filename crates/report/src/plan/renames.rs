@@ -77,8 +77,8 @@ enum Obstacle {
     None,
     /// A file or folder has the name, and is to be renamed itself.
     Mover(usize),
-    /// A folder above the name is itself the new name of a folder that is not renamed yet. If the
-    /// script made that folder for this step, the other step would find its name taken.
+    /// A folder above the name does not exist yet. Another folder will be renamed to it by a later
+    /// step. If the script made a folder there now, the later step would find the name taken.
     FolderAbove(usize),
     /// A folder has the name, and is not to be renamed.
     Folder(PathBuf),
@@ -127,8 +127,8 @@ struct TreeMoves<'d> {
 impl<'d> TreeMoves<'d> {
     fn of(document: &'d CompareDocument) -> Self {
         let (mut files, mut moved, mut edited) = (HashSet::new(), Vec::new(), Vec::new());
-        // Paths in A and in B whose files are matched with each other. Two unrelated files at the
-        // same path do not match, because the former file may have moved elsewhere.
+        // Paths in A and in B whose files are matched with each other. Unrelated files at the same
+        // path are not matched, because each of them may have moved.
         let (mut settled_a, mut settled_b, mut copies) = (HashSet::new(), HashSet::new(), vec![]);
         for row in &document.body.entries {
             let side = |path: &'d Option<PathText>| path.as_ref().map(PathText::as_path);
@@ -195,8 +195,8 @@ impl<'d> TreeMoves<'d> {
 
     fn folders(&self, trees: &Trees<'_>) -> Vec<(&'d Path, &'d Path)> {
         let below = self.files_below();
-        // For each folder of B and each new name of it, two numbers: the files that moved in this
-        // way, and the unedited files among them.
+        // Two numbers for each folder of B and each of its new names: the number of files that
+        // moved in this way, and the number of unedited files among them.
         let mut votes: HashMap<(&Path, &Path), (usize, usize)> = HashMap::new();
         let moved = self.moved.iter().map(|pair| (pair, 1));
         for ((b, a), whole) in moved.chain(self.edited.iter().map(|pair| (pair, 0))) {
@@ -296,7 +296,7 @@ impl<'a> Schedule<'a> {
 
     fn run(&mut self) {
         let planned = self.movers.len();
-        // The second pass names the movers that had to wait for a folder above their new names.
+        // The second pass renames the movers that had to wait for a folder above their new names.
         for first in (0..planned).chain(0..planned) {
             let mut stack = vec![first];
             while let Some(&top) = stack.last() {
@@ -335,8 +335,8 @@ impl<'a> Schedule<'a> {
         let mover = &self.movers[number];
         let mut parts = mover.target.ancestors().collect::<Vec<_>>();
         parts.pop();
-        // The loop goes down to the new name. `passed` is the last folder on the way that is itself
-        // renamed, by its new path; `origin` is the present path of that folder.
+        // The loop goes down to the new name. `passed` is the new path of the last folder on the
+        // way that is itself renamed. `origin` is the present path of the same folder.
         let (mut origin, mut passed) = (PathBuf::new(), Path::new(""));
         for path in parts.into_iter().rev() {
             let was = origin.join(path.strip_prefix(passed).unwrap_or(path));
@@ -364,8 +364,8 @@ impl<'a> Schedule<'a> {
             }
             match (self.trees.at_b)(&was) {
                 PathKind::Nothing => return Obstacle::None,
-                // The file system takes the new name for the present name of the same file. For
-                // example, the two names differ only in case.
+                // To the file system, the new name and the present name are the same. For example,
+                // they differ only in case.
                 there if there == mover.kind && path == mover.target => {
                     return match mover.waits {
                         Some(_) => Obstacle::None,
@@ -466,8 +466,9 @@ impl<'a> Schedule<'a> {
         None
     }
 
-    /// Returns whether earlier steps have moved everything out of a folder of B. The script removes
-    /// only folders that its steps have emptied, and no row names a link or an empty folder.
+    /// Returns whether earlier steps have moved everything out of a folder of B. Reads the folder
+    /// itself, because the rows of the comparison have no links and no empty folders. The script
+    /// removes only folders that its steps have emptied.
     fn is_emptied(&self, folder: &Path) -> bool {
         let is_gone = |path: &PathBuf| self.by_source.contains_key(path) || self.is_emptied(path);
         self.below.get(folder) == Some(&0)

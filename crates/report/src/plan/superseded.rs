@@ -2,8 +2,8 @@
 //! file supersedes.
 //!
 //! 1. One file of a cluster stays, and no step treats it. The common content of this file and every
-//!    other file is measured again, on their present state. The figures of the answer may be about
-//!    another member.
+//!    other file is measured again, on their present state. The figures of the answer may be those
+//!    of another pair of files.
 //! 2. A file is removed if enough of it lies in the file that stays. In addition, the file that
 //!    stays must contain the removed file whole, or be newer by the dates that both documents
 //!    state. The times of the files prove nothing.
@@ -94,11 +94,11 @@ pub(super) struct NearProof {
 struct Superseded {
     files: Vec<FileState>,
     loss: Loss,
-    /// The reason why they may be removed.
+    /// The reason why these files may be removed.
     reason: String,
 }
 
-/// A content of a cluster. The files with this content stay together or are removed together.
+/// A content of a cluster. Either all files with this content stay, or all of them are removed.
 struct Candidate {
     /// The index of the set of identical files with this content, if there is one.
     set: Option<usize>,

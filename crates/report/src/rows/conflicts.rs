@@ -64,7 +64,7 @@ pub struct ConflictRow {
     pub other: Option<PathText>,
     /// The relation of the two files.
     pub state: ConflictState,
-    /// True if the state and the figures are those of common chunks, because the files are too
+    /// True if the state and the figures are computed from common chunks. Then the files are too
     /// large to be compared byte by byte.
     pub estimate: bool,
     /// The figures of `why` for the two files, if they were compared.

@@ -10,7 +10,7 @@ use crate::human::human_size;
 use crate::lines::{Cell, TextStyle, Tint};
 use crate::table::in_words;
 
-/// The maximum number of ranges that a line of text names; the others are counted.
+/// The maximum number of ranges that a line of text names. Further ranges are only counted.
 const NAMED: usize = 4;
 
 columns! { HolderRow: row =>

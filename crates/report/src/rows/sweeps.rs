@@ -30,9 +30,9 @@ pub struct LostRow {
     /// The share of the lost file that is in this file; `null` if only other members resemble this
     /// file.
     pub a_in_b: Fraction,
-    /// The share of this file that is in the lost file; `null` in the same case.
+    /// The share of this file that is in the lost file; `null` if `a_in_b` is `null`.
     pub b_in_a: Fraction,
-    /// The resemblance with the lost file; `null` in the same case.
+    /// The resemblance with the lost file; `null` if `a_in_b` is `null`.
     pub resemblance: Fraction,
 }
 
@@ -68,8 +68,8 @@ pub struct LinkRow {
     /// The time when the target was removed, in seconds since 1970; `null` if the removal was not
     /// seen.
     pub gone: Option<i64>,
-    /// True if the target was renamed; it may have been edited since. Otherwise a known place has
-    /// exactly its bytes.
+    /// True if the target was renamed, and perhaps edited since. If false, the file at `place` has
+    /// exactly the bytes of the target, or `place` is `null`.
     pub renamed: bool,
     /// The present place of the target; `null` if unknown.
     pub place: Option<PathText>,
@@ -140,9 +140,9 @@ pub struct VersionRow {
     pub a_in_b: Fraction,
     /// The share of the previous version that is in this version.
     pub b_in_a: Fraction,
-    /// The part of all content of both versions that they share.
+    /// The common content, as a share of all content of the two versions.
     pub resemblance: Fraction,
-    /// Proven common bytes, a lower bound.
+    /// The number of bytes that are proven to be common. It is a lower bound.
     pub shared_bytes: u64,
     /// The first sighting of this content; absent if no daemon knows it.
     #[serde(skip_serializing_if = "Option::is_none")]

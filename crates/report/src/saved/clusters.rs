@@ -22,9 +22,9 @@ use super::{Picked, has_enough};
 /// A function that returns whether a file with this name and size is kept.
 pub(super) type KeepFile<'k> = dyn Fn(&PathText, u64) -> bool + 'k;
 
-/// Names each member by its first copy that is kept, as an answer about only the kept files would.
-/// The copies are known if the report has the set of identical files. Returns whether the name of
-/// any member has changed.
+/// Names each member by its first copy that is kept, as in an answer about only the kept files. The
+/// copies are known if the report has the set of identical files. Returns whether the name of any
+/// member has changed.
 fn name_by_kept_copies(cluster: &mut Cluster, sets: &[IdenticalSet], keep: &KeepFile<'_>) -> bool {
     let mut has_others = false;
     for member in cluster
@@ -245,7 +245,8 @@ fn group_of(
     let id = match part {
         _ if !of_center.id.is_empty() => of_center.id.clone(),
         0 => before.id.clone(),
-        // In reports of an older program, members have no id.
+        // In reports of an older program, members have no id. So the id is that of the cluster,
+        // with a number.
         part => format!("{}.{part}", before.id),
     };
     Cluster {

@@ -10,8 +10,9 @@ use crate::plan;
 
 /// Sets of identical files. Each has the file that stays and the copies that are to be removed.
 ///
-/// The file has no digest, because the page cannot compute one. If it is valid JSON, it is
-/// complete. Even without a digest, each step of the plan compares the bytes of its two files.
+/// The file with the marks has no digest, because the page cannot compute one. If the file is valid
+/// JSON, it is complete. Even without a digest, each step of the plan compares the bytes of its two
+/// files.
 #[derive(Clone, Debug, Deserialize)]
 pub struct SavedMarks {
     /// The directories of the report.

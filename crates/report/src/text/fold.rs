@@ -2,8 +2,8 @@
 //!
 //! The list is a tree of folders. The folder with the most bytes is opened first, then the next,
 //! until the lines are used up. A closed folder is one line with the numbers of its files and
-//! bytes. So a short list is shown whole, and a deep change in one corner is visible. If a single
-//! folder has 10,000 files, the biggest are shown and the others are counted. A folder that
+//! bytes. So a short list is shown whole, and a single change in a deep folder is visible. If a
+//! single folder has 10,000 files, the biggest are shown and the others are counted. A folder that
 //! contains only one folder never has its own line.
 
 use std::cmp::Reverse;
@@ -151,9 +151,9 @@ fn is_folder(node: &Node) -> bool {
     node.leaves.len() > 1
 }
 
-/// Returns the key by which nodes are sorted: the node with the most bytes is first. Among nodes
-/// with equal bytes the path decides, because leaves are sorted by path and `start` is an index of
-/// a leaf.
+/// Returns the key by which nodes are sorted: the node with the most bytes is first. Nodes with
+/// equal bytes are sorted by path, because leaves are sorted by path and `start` is the index of a
+/// leaf.
 fn order(node: &Node) -> (Reverse<u64>, usize) {
     (Reverse(node.bytes), node.leaves.start)
 }

@@ -326,7 +326,7 @@ covered by a hard link of the same file only:
     );
 }
 
-/// A missing file with two names is listed twice, but counts once as lost.
+/// A missing file with two names is listed twice, but is counted once as lost.
 #[test]
 fn no_more_is_lost_than_there_is() {
     let missing = |path: &str| MissingRow {
@@ -418,8 +418,8 @@ fn collection(body: Groups) -> GroupsDocument {
     GroupsDocument::new(parameters, Header::default(), body, Vec::new())
 }
 
-/// Each version has its score with the version that its step starts from. That version is named
-/// unless it is on the previous line.
+/// The score of each version is its score with the earlier version that it resembles most. That
+/// version is named unless it is on the previous line.
 #[test]
 fn the_steps_of_a_family() {
     let member = |path: &str, time: i64, newest| Member {

@@ -15,7 +15,7 @@ use crate::walk::{Anchor, Kind};
 
 /// The number of folders that are kept open for roots that are files. A list of files can have more
 /// folders than this process can have descriptors. Usually, files of the same folder follow each
-/// other.
+/// other in the list.
 const FOLDERS: usize = 32;
 /// The maximum number of folders that may be open for files that are being read.
 const MOST_IN_USE: usize = 64;
@@ -65,8 +65,8 @@ impl Area {
         }
     }
 
-    /// Returns the root that a path belongs to. If several roots contain the path, returns the
-    /// longest root.
+    /// Returns the root that a path belongs to. If several roots contain the path, returns the root
+    /// with the longest path.
     pub(super) fn root_of(&self, path: &Path) -> Option<RootOptions> {
         let mut above = path.ancestors();
         above.find_map(|above| self.roots.get(above)).cloned()
@@ -226,8 +226,8 @@ mod tests {
 
     use super::*;
 
-    /// If a folder is replaced by another folder, the old facts must not be used for the new
-    /// folder. The root is the folder itself or a file in it.
+    /// If a folder is replaced by another folder, facts about the old folder must not be used for
+    /// the new folder. The root is the folder itself or a file in it.
     #[test]
     fn a_folder_in_the_place_of_another_is_noticed() {
         let temp = tempfile::tempdir().expect("a folder");

@@ -30,7 +30,7 @@ impl Assumed {
 
     /// Records a file that was found unchanged, but is not settled. If the file was read before a
     /// restart, it is not known whether a part was assumed to be unchanged. Then the file is
-    /// recorded as if this was so.
+    /// recorded as one with an assumed part.
     pub(super) fn meet(&mut self, stat: &FileStat) {
         if stat.size >= LARGE {
             let file = (stat.fs.clone(), stat.ino);

@@ -80,7 +80,8 @@ pub(super) struct DocumentBatch {
     pub(super) looked: Vec<ContentId>,
     /// Contents in roots without text whose files were looked up in this reconcile.
     pub(super) looked_up: HashSet<ContentId>,
-    /// True if one of these results took long. Then the batch should be made durable at once.
+    /// True if one of these results took a long time. Then the batch should be made durable at
+    /// once.
     pub(super) is_dear: bool,
 }
 

@@ -123,8 +123,8 @@ impl Run<'_> {
     }
 
     /// Schedules another check of all names of a file, if their number has changed. Does the same
-    /// if the file was too large for its roots. It will be read for this name, but may still be too
-    /// large for other names.
+    /// if the file was too large for its roots. In that case, the file will be read for this name,
+    /// but may still be too large for other names.
     fn note_names(&mut self, known: &FileRow, now: &FileStat) {
         let was_skipped = now.nlink > 1 && matches!(known.state, FileState::Skipped(_));
         if known.stat.nlink != now.nlink || was_skipped {
@@ -204,8 +204,8 @@ impl Run<'_> {
         self.read(job)
     }
 
-    /// Returns whether the file is still as the index has it under another name. Then it is enough
-    /// to add a link.
+    /// Returns whether the index has the file under another name, and the file is unchanged. Then
+    /// it is enough to add a link.
     fn is_linked(&self, seen: &Sighting<'_>, moved: &FileRow) -> Result<bool, IngestError> {
         let Sighting { row, cause, .. } = seen;
         let same_change = moved.stat.ctime == row.ctime;
@@ -287,9 +287,9 @@ impl Run<'_> {
         Ok(all == 1 || self.snapshot.paths(known.id)?.len() + new >= all)
     }
 
-    /// Records that a root leaves out a file because of its size, unless the index already has
-    /// this. All names of a file share one state in the index. So if the file is read for a name in
-    /// another root, only this name is left out.
+    /// Records that a root leaves out a file because of its size, unless this is already in the
+    /// index. All names of a file share one state in the index. So if the file is read for a name
+    /// in another root, only this name is left out.
     fn too_large(
         &mut self,
         seen: Sighting<'_>,
@@ -312,7 +312,7 @@ impl Run<'_> {
         let reason = format!("larger than {} bytes, the most of its root", most.0);
         let is_known = |row: &FileRow| {
             let state = &row.state;
-            // If the file has a name in another root, the reason may also be that of the other
+            // If the file has a name in another root, the stored reason may name the limit of that
             // root.
             row.stat == stat
                 && matches!(state, FileState::Skipped(known) if has_names || *known == reason)
@@ -358,7 +358,8 @@ impl Run<'_> {
     fn drop_parts(&mut self, path: &Path, content: ContentId) -> Result<(), IngestError> {
         let row = match &self.options.part_reader {
             Some(_) => self.snapshot.content(content)?,
-            // A scan that takes nothing apart leaves the parts to the next scan that does.
+            // A scan that takes nothing apart drops no parts. The next scan that takes documents
+            // apart does that.
             None => None,
         };
         let Some(row) = row.filter(|row| row.look == Look::Apart || row.parts > 0) else {

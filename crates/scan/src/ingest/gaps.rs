@@ -155,8 +155,8 @@ impl Run<'_> {
         }
     }
 
-    /// Like [`Self::leave`], for a name in an event. If the directory of the name is not in the
-    /// index, nothing is stored, because listing that directory will find the name.
+    /// Does the same as [`Self::leave`] for a name in an event. If the directory of the name is not
+    /// in the index, nothing is stored, because listing that directory will find the name.
     pub(super) fn leave_named(
         &mut self,
         place: &Place,

@@ -32,7 +32,7 @@ use crate::walk::{Anchor, Found, OpenDir};
 /// The number of names in finished listings above which the thread pauses.
 const MOST_HELD: usize = 8_192;
 
-/// The number of names as which an open directory is counted, because descriptors are scarcer than
+/// An open directory is counted as this number of names, because descriptors are scarcer than
 /// memory.
 const OPEN: usize = 16;
 

@@ -119,9 +119,9 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether nothing is mounted at a root. This is so if the root is an empty directory
-    /// on another file system than its files in the index. Must be called before anything below the
-    /// root is compared.
+    /// Returns whether nothing is mounted at a root. This is so if the root is an empty directory,
+    /// and its files in the index are on another file system. Must be called before anything below
+    /// the root is compared.
     fn lies_unmounted(&mut self, root: &Path, anchor: &Anchor) -> Result<bool, IngestError> {
         if anchor.path() != root || !anchor.dir(root).is_ok_and(|dir| dir.is_empty()) {
             return Ok(false);

@@ -144,7 +144,7 @@ impl Contents for Known {
 /// The maximum number of sent files whose results were not taken yet.
 const MOST_JOBS: usize = 8192;
 
-/// The total size of the sent files from which on no further file is sent. A single file can be
+/// If the sent files have at least this total size, no further file is sent. A single file can be
 /// larger.
 const MOST_BYTES: u64 = 256 << 20;
 

@@ -35,8 +35,9 @@ pub struct Committed {
     pub file: FileId,
     /// The content of the file, if it could be read.
     pub content: Option<ContentId>,
-    /// The content that the path had before. For a new name of a file, the content that the file
-    /// had under its other names. This field is equal to `content` if the content did not change.
+    /// The content that the path had before. For a new name of a file, it is the content that the
+    /// file had under its other names. This field is equal to `content` if the content did not
+    /// change.
     pub was: Option<ContentId>,
 }
 
@@ -51,8 +52,8 @@ pub trait Observer {
 
     /// Is called with directories that will probably be listed, and with their `stat`s.
     /// [`Self::before_listing`] is called later for each listed directory. Here, an observer can
-    /// add many watches at once. Returns true if every event in these directories is reported from
-    /// now on, or if no events are needed. Then the directories may be listed at once.
+    /// add many watches in one step. Returns true if every event in these directories is reported
+    /// from now on, or if no events are needed. Then a listing of them can begin immediately.
     fn found_directories(&mut self, dirs: &[(&Path, Stat)]) -> bool {
         let _ = dirs;
         true

@@ -121,7 +121,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Records that a file cannot be read, unless the index already has this.
+    /// Records that a file cannot be read, unless this is already in the index.
     pub(super) fn unreadable(
         &mut self,
         number: u64,

@@ -114,7 +114,7 @@ impl Excluded {
 
 /// Returns the match of a path below the directory of the rules. If the path has no match, returns
 /// the match of the deepest directory above it that has one. The directory of the rules itself is
-/// left out. Otherwise, `*/` would match it, and so every file in it.
+/// not matched. Otherwise, `*/` would match this directory, and so leave out every file in it.
 pub fn match_at_or_above<'r>(rules: &'r Gitignore, path: &Path, is_dir: bool) -> Match<&'r Glob> {
     let above = path.ancestors().skip(1);
     let above = above.take_while(|dir| *dir != rules.path());

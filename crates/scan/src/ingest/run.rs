@@ -90,7 +90,7 @@ pub(super) struct Run<'a> {
     /// because a write through one name is reported only for that name.
     pub(super) look_at_names: BTreeSet<FileId>,
     /// Files that were written to, according to events. The times of such a file are not trusted,
-    /// whatever its name.
+    /// under any of its names.
     pub(super) written_to: HashSet<FileId>,
     /// Paths that will be checked in the next round, with everything below them.
     again_below: BTreeSet<PathBuf>,
@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
 
     pub(super) fn run(mut self, targets: &[Target]) -> Result<Report, IngestError> {
         let result = self.rounds(targets);
-        // No snapshot and no read must outlive the reconcile, even after a failure.
+        // Snapshots and reads must end with the reconcile, even after a failure.
         if result.is_err() || self.report.stopped {
             self.pool.stop();
         }

@@ -132,7 +132,7 @@ impl RootOptions {
     }
 }
 
-/// The time at which documents are taken apart. Also decides whether folders or users take turns.
+/// The time at which documents are taken apart, and who takes turns: folders or users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DocumentTurns {
     /// A reconcile ends when all documents are taken apart. The topmost folders in the roots take
@@ -143,7 +143,7 @@ pub enum DocumentTurns {
     /// meanwhile and afterwards, and a later reconcile adds their parts. A daemon uses this. The
     /// topmost folders in the roots take turns.
     LaterByFolder,
-    /// Like [`Self::LaterByFolder`], but users take turns.
+    /// The same as [`Self::LaterByFolder`], but users take turns.
     LaterByUser,
 }
 
@@ -170,7 +170,7 @@ pub struct IngestOptions {
     /// Paths that are left out with everything below them, before any `stat`. They are the files
     /// and mounts of this program.
     pub exclude: Vec<PathBuf>,
-    /// The roots. If a path is in two roots, the longer root applies.
+    /// The roots. If a path is in two roots, the root with the longer path applies.
     pub roots: Vec<RootOptions>,
     /// The time for which a file is unsettled after the last change of its inode. The file is read
     /// once more after this time: see [`crate::read`].

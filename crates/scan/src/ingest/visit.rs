@@ -182,7 +182,7 @@ impl Run<'_> {
             !found.is_gone()
         });
         self.leave_out(place, visit, &known, &left_out)?;
-        // Names that are gone are handled first. The reason is in `Run::remove`.
+        // Names that are gone are handled first. `Run::remove` explains why.
         let is_gone = |(name, _): &&(OsString, KnownEntry)| {
             let is_found = found.binary_search_by(|found| found.name.cmp(name));
             let is_left_out = || left_out.binary_search_by(|(left, _)| left.cmp(name));
@@ -306,8 +306,8 @@ impl Run<'_> {
     }
 
     /// Compares an entry that is not a directory. `listed` is set if the directory of the entry is
-    /// being listed. It has the open directory, and a flag that is true if everything below the
-    /// directory is compared, too.
+    /// being listed. Then it has the open directory, and a flag that is true if everything below
+    /// the directory is compared, too.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn entry(
         &mut self,

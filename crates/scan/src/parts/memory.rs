@@ -52,7 +52,8 @@ fn group_limit(groups: &str, root: &Path) -> Option<u64> {
     least
 }
 
-/// Counts the running workers, and makes further workers wait. A worker needs a place to run.
+/// Counts the running workers, and makes further workers wait. A worker runs only while it has one
+/// of these places.
 #[derive(Debug)]
 pub(super) struct Places {
     free: Mutex<usize>,

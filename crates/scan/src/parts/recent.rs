@@ -142,7 +142,7 @@ struct RecordedParts {
 #[derive(Debug)]
 enum PartEvent {
     Begin(Part),
-    /// A number of bytes, which are the next ones in `bytes`.
+    /// The number of bytes that follow next in `bytes`.
     Bytes(usize),
     End,
     Drop,

@@ -21,7 +21,8 @@ pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io:
     }
 }
 
-/// Like [`read_at`], but leaves the page cache unchanged, if the file system supports this.
+/// Does the same as [`read_at`], but leaves the page cache unchanged, if the file system supports
+/// this.
 pub(super) fn read_past_cache(
     file: &OwnedFd,
     buffer: &mut [u8],

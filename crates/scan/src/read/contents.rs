@@ -10,8 +10,7 @@ pub enum Lookup {
     Known(ContentId),
     /// Another reader is currently digesting an equal file.
     InFlight,
-    /// The content is new. The reader that called has claimed the digest, and must digest the
-    /// content.
+    /// The content is new. The calling reader has claimed the digest, and must digest the content.
     New,
 }
 

@@ -21,7 +21,8 @@ pub(crate) enum When {
 }
 
 impl Reader {
-    /// Like [`Self::read`], but also takes the content apart, unless it was taken apart before.
+    /// Does the same as [`Self::read`]. Also takes the content apart, unless it was taken apart
+    /// before.
     ///
     /// A file that is changing is not taken apart, because it will be read again.
     pub fn read_with_parts(
@@ -36,8 +37,8 @@ impl Reader {
         self.read_and_look(anchor, path, known_size, contents, parts)
     }
 
-    /// Like [`Self::read_with_parts`]. But with [`When::Later`], a content that needs a process to
-    /// be taken apart is only marked as [due](FileRead::due).
+    /// Does the same as [`Self::read_with_parts`]. But with [`When::Later`], a content that needs a
+    /// process to be taken apart is only marked as [due](FileRead::due).
     pub(crate) fn read_and_look(
         &mut self,
         anchor: &Anchor,

@@ -15,8 +15,8 @@ pub fn open_regular(anchor: &Anchor, path: &Path) -> Result<(OwnedFd, Stat), Rea
     open_checked(&|flags| anchor.open_at(path, flags))
 }
 
-/// Like [`open_regular`], for a name in an open directory. This takes only one look-up, even if the
-/// directory is deep below the anchor.
+/// Does the same as [`open_regular`] for a name in an open directory. This takes only one look-up,
+/// even if the directory is deep below the anchor.
 pub fn open_regular_in(dir: &OpenDir, name: &OsStr) -> Result<(OwnedFd, Stat), ReadFailure> {
     open_checked(&|flags| dir.open_at(name, flags))
 }

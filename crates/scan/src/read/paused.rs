@@ -3,7 +3,7 @@
 //! A reader stores its state for the file at the end of a turn. The next reading of the file
 //! continues from there. If the file was written to meanwhile, it is still read to its end, as
 //! without a pause. Then the result is *moving*, with the `stat` from the beginning. The reading
-//! begins again in three cases. The file was replaced, it has become shorter than the part that was
+//! begins again in three cases: the file was replaced, it has become shorter than the part that was
 //! read, or the edges of that part have changed.
 
 use std::os::fd::OwnedFd;

@@ -53,7 +53,8 @@ impl InPieces {
         Ok(filled)
     }
 
-    /// Like [`Self::stream`], but passes the pieces to an implementation of [`TakesPieces`].
+    /// Does the same as [`Self::stream`], but passes the pieces to an implementation of
+    /// [`TakesPieces`].
     pub(super) fn stream_into(
         &mut self,
         file: &OwnedFd,

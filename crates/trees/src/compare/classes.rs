@@ -15,9 +15,9 @@
 //!    row.
 //! 4. **moved-edited**: the files are a near pair or have the same text. The best pair is taken
 //!    first. So each file is the best remaining partner of the other.
-//! 5. **contained**, **contains**: 70 % of the file lie in a file of the other side, whatever the
-//!    class of that container. The container has its own row, or is described by the rows of its
-//!    parts.
+//! 5. **contained**, **contains**: at least 70 % of the file lies in one file of the other side.
+//!    That container can have any class. The container has its own row, or is described by the rows
+//!    of its parts.
 //! 6. **moved-edited** again, for pairs that share content although neither file contains the
 //!    other.
 //! 7. Perhaps all partners of a file have rows of their own, and none contains the file. Then the
@@ -311,7 +311,7 @@ impl<'a> Classes<'a> {
         })
     }
 
-    // ---- 3 ----
+    // ---- step 3 ----
 
     fn equal_bytes(&mut self) {
         let mut open: [HashMap<u32, Vec<u32>>; 2] = Default::default();
@@ -448,7 +448,7 @@ impl<'a> Classes<'a> {
         groups.into_values().collect()
     }
 
-    // ---- 5 ----
+    // ---- step 5 ----
 
     fn containers(&mut self) {
         for side in 0..2 {

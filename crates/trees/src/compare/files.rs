@@ -129,8 +129,8 @@ impl<'a> ComparedFiles<'a> {
     }
 
     /// Returns the contents by which a file is compared with an archive: the whole of its texts,
-    /// and the whole of its other contents. A file without members has only one of the two. It is
-    /// the content by which the file is compared.
+    /// and the whole of its other contents. A file without members has only one of these two
+    /// contents: the content by which the file is compared.
     pub(super) fn wholes(&self, file: u32) -> [Option<u32>; 2] {
         let mut wholes = [None; 2];
         if let Some(alone) = self.alone(file) {

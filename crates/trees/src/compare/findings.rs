@@ -24,8 +24,8 @@ use super::partners::{Link, Partners};
 use super::sides::{Holders, Sides};
 use crate::compare::record;
 
-/// The version, which is part of every name. It is raised when findings are encoded or nominated in
-/// another way.
+/// The version, which is part of every name. It is raised when findings are encoded in another way,
+/// or when pairs are nominated in another way.
 const VERSION: u64 = 10;
 
 /// Returns the name of the findings about these contents. Returns `None` if they must not or need
@@ -90,7 +90,7 @@ pub(super) fn name_of(
 /// The findings as stored.
 #[derive(Serialize, Deserialize)]
 struct Findings {
-    /// The links, then the twins: the pairs of unequal files at one path.
+    /// The links, then the twins: the pairs of unequal files at the same path.
     links: [Vec<FoundLink>; 2],
     covered: Vec<(u32, f64)>,
     /// For each pair of contents, the score after the discount, in millionths, and the number of

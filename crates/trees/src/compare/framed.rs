@@ -1,8 +1,8 @@
 //! Finds the frames of the contents of both sides.
 //!
-//! Thirty letters of one letterhead are no versions of each other. If they were partners, no file
-//! would be new ([`CompareClass::OnlyB`](resemble_proto::message::CompareClass)), and each missing
-//! file would have a near copy.
+//! Thirty letters with the same letterhead are not versions of each other. If they were partners,
+//! no file would be new ([`CompareClass::OnlyB`](resemble_proto::message::CompareClass)), and each
+//! missing file would have a near copy.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ pub(super) struct SideFrames<'a> {
 impl SideFrames<'_> {
     /// Calls `ask` with the frames of the contents of both sides. `pairs` are the pairs of contents
     /// whose frames may be needed. Without an index, all contents are read if one of these pairs
-    /// consists of texts. With an index, only pieces that `scoped` knows count.
+    /// consists of texts. With an index, only the pieces in `scoped` are considered.
     pub(super) fn with<T>(
         (sides, pieces, scoped): (&Sides, &dyn Pieces, Option<&ScopedFiles>),
         mut pairs: impl Iterator<Item = (u32, u32)>,

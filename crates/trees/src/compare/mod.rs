@@ -7,8 +7,8 @@
 //! ```
 //!
 //! 1. **Paths first.** Both lists of entries are sorted, and one merge finds the entries of each
-//!    path. Files with equal contents at one path need nothing more. For two copies of a tree,
-//!    nothing is measured.
+//!    path. Files with equal contents at the same path need no further work. For two copies of a
+//!    tree, nothing is measured.
 //! 2. **The remaining files are looked up once among all files of the other side** (`partners`), by
 //!    content. If most of a file lies in the file at its own path, only a better partner is
 //!    searched for.
@@ -24,9 +24,9 @@
 //!
 //! A repeated comparison of the same contents uses stored findings (`findings`).
 //!
-//! A comparison that is not exact reads at most `MOST_WORK` bytes: first the pairs at one path,
-//! then the pairs with the best estimates (`partners::budget`). The rows of unread pairs are marked
-//! as estimates.
+//! A comparison that is not exact reads at most `MOST_WORK` bytes: first the pairs of files with
+//! the same path on both sides, then the pairs with the best estimates (`partners::budget`). The
+//! rows of unread pairs are marked as estimates.
 //!
 //! Documents are compared by their texts, and archives by their members, as in every question
 //! (`files`). The extracted parts of a file are looked up in addition to its own content.
@@ -173,8 +173,8 @@ pub(crate) fn of_sides(
     {
         let (rows, known) =
             Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
-        // Stored findings do not depend on paths, but the pairs that get rows do. So the discount
-        // of a pair may be missing.
+        // Stored findings do not depend on paths, but the choice of pairs with rows does. So the
+        // discount of a pair may be missing.
         if discounts.has_all(sides, &rows) {
             tracing::debug!("compared before");
             return answer(rows, &known, &partners, &discounts);

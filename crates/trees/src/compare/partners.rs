@@ -71,7 +71,7 @@ use super::framed::SideFrames;
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
 
-/// Two contents that share something. There is one of each side.
+/// Two contents that share something: one content of A and one content of B.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     /// A content of A.
@@ -175,8 +175,8 @@ impl PartnerQuestion<'_> {
     ///
     /// `subjects` has the contents that only A has, then the contents that only B has, each
     /// ascending. `alone` has, for A and for B, the contents of files that have no file at the same
-    /// path on the other side, ascending. `twins` has the pairs of unequal contents (a, b) at one
-    /// path.
+    /// path on the other side, ascending. `twins` has the pairs of unequal contents (a, b) of files
+    /// at the same path.
     pub(super) fn ask(
         &self,
         subjects: [&[u32]; 2],
@@ -426,7 +426,7 @@ impl PartnerQuestion<'_> {
 
     /// Returns the relation of two contents, and the intervals if the relation is estimated. If
     /// there are stored measures, they are used. Otherwise, both contents are read. The pair is
-    /// estimated if `reading` does not allow this, or if a content cannot be read.
+    /// estimated if `reading` does not allow reading them, or if a content cannot be read.
     fn measure(
         &self,
         (a, b): (&Ready, &Ready),

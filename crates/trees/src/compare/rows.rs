@@ -212,7 +212,7 @@ fn bytes(
     summary: &mut CompareSummary,
 ) {
     let sides = question.sides;
-    // Two related files at one path are included even if no common piece nominated them.
+    // Two related files at the same path are included even if no common piece nominated them.
     let mut twins: [Vec<(u32, Score)>; 2] = Default::default();
     let related = partners.twins.iter();
     for twin in related.filter(|twin| twin.told.relation.is_some()) {
@@ -286,7 +286,7 @@ fn not_found(
     }
 }
 
-/// Returns a row for each path whose two entries differ, if one of the entries is no readable
+/// Returns a row for each path whose two entries differ, if one of the entries is not a readable
 /// regular file. Counts these paths, and also paths where both entries are equal. Leaves out a path
 /// if both entries are directories, or if one is a directory and the other is missing.
 fn others(sides: &Sides, joined: &Joined, summary: &mut CompareSummary) -> Vec<OtherRow> {

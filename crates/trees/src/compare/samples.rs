@@ -1,8 +1,8 @@
 //! Finds the contents of both sides that have a given sample. This is used to find frames.
 //!
 //! An index has the contents with a sample in its posting lists. Without an index, a first pass
-//! counts all samples in buckets. A second pass lists the contents with a sample, only for samples
-//! in buckets of a dozen or more.
+//! counts all samples in buckets. A second pass lists the contents with a sample, but only for
+//! samples in buckets whose count is a dozen or more.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -12,7 +12,7 @@ use resemble_testutil::prose::sentences;
 use super::*;
 
 /// Writes six files of about 12 KB, an edited version of each at another path, and two unrelated
-/// files at one path. Returns the index of all these files.
+/// files at the same path. Returns the index of all these files.
 fn snapshot(temp: &TempTree) -> Snapshot {
     let root = temp.folder("tree");
     for n in 0..6u64 {
@@ -79,8 +79,8 @@ fn what_is_beyond_the_budget_is_an_estimate_and_says_so() {
     let [estimates, proven] = shares(&some);
     assert!(proven.len() >= 2 && estimates.len() >= 2, "{some:?}");
     assert_eq!(proven.len() + estimates.len(), 7);
-    // Pairs at one path are measured although they share nothing. The other pairs follow, best
-    // first.
+    // Pairs with the same path are measured although they share nothing. The other pairs follow,
+    // best first.
     let nothing = Fraction::from_millionths(0);
     assert!(proven.contains(&nothing), "{proven:?}");
     let best = estimates.iter().max();

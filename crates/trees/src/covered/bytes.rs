@@ -202,7 +202,7 @@ impl Verifier {
         })
     }
 
-    /// Returns whether two files of one size hold the same bytes. Holes that both files have are
+    /// Returns whether two files of equal size hold the same bytes. Holes that both files have are
     /// not read. If the candidate cannot be read, it is treated as unequal. If the checked file
     /// cannot be read, returns the error.
     fn equal(&mut self, ours: &OpenFile, theirs: &OpenFile) -> rustix::io::Result<bool> {

@@ -25,7 +25,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Returns whether the file is still in its state in the index.
+    /// Returns whether the present state of the file equals its state in the index.
     pub(super) fn is_as(&self, row: &FileStat) -> bool {
         let now = &self.stat;
         (now.ino, now.size, now.mtime, now.ctime) == (row.ino, row.size.0, row.mtime, row.ctime)

@@ -16,8 +16,8 @@ use resemble_scan::walk::{Anchor, OpenDir};
 use super::entries::{Listed, Listing};
 use super::known::{KnownFiles, KnownPlace};
 
-/// The maximum number of candidates that are tried for a file, without hard links. A candidate is
-/// tried only if the bytes of all previous candidates differ.
+/// The maximum number of candidates that are tried for a file, not counting its hard links. A
+/// candidate is tried only if the bytes of all previous candidates differ.
 const TRIES: usize = 64;
 
 /// The roots below which an equal file is accepted, except the part in the checked directory.

@@ -20,8 +20,8 @@ pub(super) type FileContent = (FileId, Option<ContentId>);
 
 /// Nominates files that are perhaps equal to a checked file. The answers can be out of date.
 pub(super) trait KnownFiles: Sync {
-    /// Returns the id of a file, and its content if the file was read in its present state. Hard
-    /// links are one file.
+    /// Returns the id of a file, and its content if the file was read in its present state. All
+    /// hard links of a file have the same id.
     fn of(&self, file: &Listed) -> Result<Option<FileContent>, AskError>;
 
     /// Returns the content at a path, if it has this size.

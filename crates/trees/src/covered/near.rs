@@ -1,7 +1,7 @@
 //! Finds near copies of missing files.
 //!
-//! With an index, no near copies are found for a missing file that the index has not read since its
-//! last change. A near copy never makes a file safe.
+//! If a missing file has changed since the index read it, no near copies of that file are found
+//! with the index. A near copy never makes a file safe.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -20,9 +20,9 @@ use super::LostFiles;
 use crate::compare::indexed::{ListedSide, joined};
 use crate::compare::{NearestFile, NearestQuestion};
 
-/// Returns a row for each missing file that has a similar file below one of the roots `by`, if the
-/// pair is listed. The row names the file that contains most of the missing file, by its least
-/// path.
+/// Returns a row for each missing file that has a similar file below one of the roots `by`. A pair
+/// that is not listed gets no row. The row names the file that contains most of the missing file.
+/// If that file has several paths, the row has the one that sorts first.
 pub(super) fn rows(
     snapshot: &Snapshot,
     part_reader: Option<&dyn PartReader>,
@@ -84,8 +84,7 @@ pub(super) fn near_rows(
     Ok((nearest.iter().map(row).collect(), errors))
 }
 
-/// Returns the path relative to a root. Returns the whole path if it is elsewhere, or is the root
-/// itself.
+/// Returns `path` relative to `root`. Returns the whole path if it is not below the root.
 pub(super) fn below<'p>(root: &Path, path: &'p Path) -> &'p [u8] {
     let below = path.strip_prefix(root).ok();
     let below = below.filter(|below| !below.as_os_str().is_empty());

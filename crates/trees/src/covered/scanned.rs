@@ -1,8 +1,9 @@
 //! Answers `covered` without an index.
 //!
-//! The directory and the root are scanned together, as for `compare`. So equal files are found as
-//! fast as both trees are read. The scan only nominates files. Their bytes are compared afterwards,
-//! as with an index. Near copies of missing files are searched for among the scanned contents.
+//! The directory and the root are scanned together, as for `compare`. So finding the equal files
+//! takes no longer than reading both trees. The scan only nominates files. Their bytes are compared
+//! afterwards, as with an index. Near copies of missing files are searched for among the scanned
+//! contents.
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
@@ -54,9 +55,9 @@ pub fn covered(
             let terms = (templates, part_reader, request.memory);
             near(trees, lost, terms)
         })?;
-        // Only errors outside of the directory are added. The directory may lie under the root, and
-        // the answer already has the errors in the directory. An unreadable file with several names
-        // is reported by its least name, as with an index.
+        // The directory may lie under the root, and the answer already has the errors in the
+        // directory. So only errors outside of the directory are added. If an unreadable file has
+        // several names, only the name that sorts first is reported, as with an index.
         let further = further_names(sides, by);
         let outside = sides.errors.iter().filter(|error| {
             let path = error.path.as_path();
@@ -73,7 +74,8 @@ pub fn covered(
     })
 }
 
-/// Returns the names of unreadable files below a root, except for the least name of each file.
+/// Returns the further names of unreadable files below a root. If such a file has several names,
+/// these are all but the one that sorts first.
 fn further_names(sides: &Sides, by: &Path) -> HashSet<PathBuf> {
     let mut names = Vec::new();
     for side in [&sides.a, &sides.b] {
@@ -91,7 +93,7 @@ fn further_names(sides: &Sides, by: &Path) -> HashSet<PathBuf> {
 /// The files of two scanned sides. A file is identified by its inode.
 struct ScannedFiles<'a> {
     sides: &'a Sides,
-    /// The files of B by content.
+    /// The files of side B that have each content.
     holders: Holders,
     contents: HashMap<ContentDigest, ContentId>,
     files: HashMap<(u64, u64), FileId>,
@@ -182,7 +184,7 @@ fn near(
     if a.is_empty() || lost.by.is_empty() {
         return Ok(Default::default());
     }
-    // A file with several names is given by its least name, as with an index.
+    // If a file has several names, only the name that sorts first is used, as with an index.
     let mut inodes = HashSet::new();
     let b = scanned.b.entries.iter();
     let b = b.filter(|entry| matches!(entry.what, What::File(_)) && inodes.insert(entry.inode));
@@ -211,11 +213,11 @@ fn near(
     })
 }
 
-/// Reads the pieces of some contents of two scanned trees. The question numbers these contents
-/// anew, and `of_trees` leads back to their numbers in the trees.
+/// Reads the pieces of some contents of two scanned trees. In the question these contents have new
+/// numbers. `of_trees` has the number of each of them in the scanned trees.
 struct RenumberedPieces<'a> {
     trees: &'a ScannedTrees<'a>,
-    /// The number of each content in the scanned trees.
+    /// The number in the scanned trees, at the position of the number in the question.
     of_trees: Vec<u32>,
 }
 

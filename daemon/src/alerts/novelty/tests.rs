@@ -290,8 +290,8 @@ fn ignore_files_are_not_read_through_links() {
         )
     };
     assert!(is_news(&verdict), "{verdict:?}");
-    // The rules of a file that is too large are not used: where the size limit cuts its last line,
-    // another rule could result.
+    // If a `.gitignore` is too large, its rules are not used. The size limit could cut a line so
+    // that another rule results.
     fs::remove_file(tree.path("p/.gitignore")).unwrap();
     tree.write("p/.gitignore", 7, 0, &"target/\n".repeat(200_000));
     let verdict = tree.assess("p/target/a.o", &before, 1);

@@ -38,8 +38,8 @@ impl Sink for FileSink {
             .map_err(named)?;
         let before = file.metadata().map_err(named)?.len();
         if let Err(error) = file.write_all(&text).and_then(|()| file.sync_data()) {
-            // Cut off the incomplete line. The next alert would continue it, and neither alert
-            // could be parsed.
+            // Cut off the incomplete line. Otherwise the next alert would continue that line, and
+            // neither alert could be parsed.
             let _cut = file.set_len(before);
             return Err(named(error));
         }

@@ -71,8 +71,8 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Prepares the sinks. A new sink gets only alerts that are raised after this call, so call it
-    /// before anything can raise alerts.
+    /// Prepares the sinks. A new sink gets only alerts that are raised after this call. So call
+    /// this function before anything can raise alerts.
     pub fn new(sinks: &[SinkConfig], log: &Arc<Mutex<AlertLog>>, state: &Path) -> Self {
         let last = log.lock().last();
         let mut places = Places::open(&state.join(PLACES_FILE));
@@ -82,8 +82,8 @@ impl Delivery {
             Outlet::new(&sink.name, filter, sink.pace, kind, place)
         };
         let outlets: Vec<Outlet> = sinks.iter().map(outlet).collect();
-        // The position of a new sink is stored at once. Otherwise a restart would move it past
-        // alerts that were not delivered.
+        // The position of a new sink is stored at once. Otherwise a restart would move the position
+        // past alerts that were not delivered.
         keep(&mut places, &outlets);
         Self {
             log: Arc::clone(log),

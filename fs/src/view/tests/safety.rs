@@ -37,10 +37,10 @@ fn inode_numbers_are_stable() {
     assert_ne!(as_dir.ino(), as_file.ino());
 }
 
-/// Sends the kernel's requests while another thread replaces a file again and again. As the kernel
-/// does, it looks the name up, asks for the attributes, and opens the file. If the open is refused,
-/// it looks the name up twice and repeats the open. The first of these look-ups finds that the name
-/// has another number.
+/// Sends the kernel's requests while another thread replaces a file again and again. Like the
+/// kernel, the test looks the name up, asks for the attributes, and opens the file. If the open is
+/// refused, the test looks the name up twice and repeats the open. The first of these look-ups
+/// finds that the name has another number.
 #[test]
 fn a_file_is_never_refused_twice_while_it_is_replaced() {
     let fixture = Fixture::new();

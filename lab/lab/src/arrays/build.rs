@@ -56,8 +56,8 @@ pub(super) struct BuildJob {
 pub struct ArraysUpdate<'a> {
     /// The number n of the method: the number of upper bits of a hash that are kept.
     pub bits: u8,
-    /// The documents to add, each with its key. A document replaces a stored one that has the same
-    /// key.
+    /// The documents to add, each with its key. A document replaces a stored document that has the
+    /// same key.
     pub new: &'a [(u32, &'a MethodSignature)],
     /// The number of processes that share the work. The new state has the same number of parts.
     pub shards: u32,

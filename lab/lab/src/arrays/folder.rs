@@ -49,8 +49,8 @@ impl ArraysFolder {
         }
     }
 
-    /// Opens the current state. Returns `None` if the folder has no state or an unusable one. The
-    /// caller then rebuilds the arrays.
+    /// Opens the current state. Returns `None` if the folder has no state, or if the state is
+    /// unusable. The caller then rebuilds the arrays.
     pub fn open(&self) -> Option<MappedParts> {
         // An update may replace the parts after the list is read and before they are opened. In
         // that case the new list is read.

@@ -16,8 +16,8 @@
 //!    So parts can be mapped ([`resemble_mapped`]), and a process that reads the old state can go
 //!    on with it.
 //! 2. **Memory.** Building holds one bucket in memory. Merging reads the old lists from mapped
-//!    parts, whose pages the kernel may drop at any time, and writes through two buffers. The only
-//!    other memory that grows with the collection is some bytes for each document.
+//!    parts, and writes through two buffers. The kernel may drop the pages of mapped parts at any
+//!    time. In addition, some bytes for each document stay in memory.
 //! 3. **The first run also merges.** Its old state is empty. Removing documents is a merge, too.
 //! 4. **Shards.** Building divides the values into ranges, and searching divides the documents into
 //!    ranges. For each range the running program starts another process of itself (`shards`). A

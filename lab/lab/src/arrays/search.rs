@@ -18,11 +18,11 @@ pub(super) const MOST_VALUES: u64 = 1 << 24;
 /// The numbers of two documents, and how many chunks they have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CommonChunks {
-    /// The number of the document that has the lesser number.
+    /// The lesser of the two numbers.
     pub a: u32,
-    /// The number of the other document.
+    /// The greater of the two numbers.
     pub b: u32,
-    /// The number of chunks that both have.
+    /// The number of chunks that both documents have.
     pub common: u32,
 }
 
@@ -94,7 +94,7 @@ impl Sieve {
     }
 }
 
-/// Returns all pairs of these documents of which at least one containment reaches `least`. The
+/// Returns all pairs of these documents for which one of the two containments reaches `least`. The
 /// pairs are ordered by the numbers of their documents. The work is distributed over threads.
 pub fn pairs(
     set: &MappedParts,
@@ -144,7 +144,7 @@ fn look_up(
     Ok(made.into_iter().flatten().collect())
 }
 
-/// Returns the pairs of these documents of which at least one containment reaches `least`. The
+/// Returns the pairs of these documents for which one of the two containments reaches `least`. The
 /// documents must be in the arrays, and `numbers` must ascend. The values are read from the arrays,
 /// for as many documents at a time as fit into memory.
 pub fn pairs_among(

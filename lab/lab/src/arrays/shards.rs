@@ -1,9 +1,9 @@
 //! Divides work among processes of the running program.
 //!
 //! A process gets its number and a folder to work in. A file in the folder describes the job, and
-//! each process writes its results to files, too. The machines of a cluster would divide the work
-//! in the same way: ranges of values for building, ranges of documents for searching (section 4.5
-//! of the paper).
+//! each process writes its results to files, too. Building divides the values into ranges, and
+//! searching divides the documents into ranges. The machines of a cluster would divide the work in
+//! the same way (section 4.5 of the paper).
 //!
 //! If one process fails, the whole work fails, and the error contains what that process wrote to
 //! standard error. A worker is killed when the process that started it ends.
@@ -39,7 +39,7 @@ struct SearchJob {
 }
 
 /// Makes all parts of a job. A single part is made by this process. If there are several parts,
-/// each one is made by a process of its own.
+/// each part is made by a process of its own.
 pub(super) fn build(work: &Path, folder: &Path, job: &BuildJob) -> Result<(), ArraysError> {
     if job.parts.len() == 1 {
         return build::part(work, folder, job, 0);
@@ -117,8 +117,8 @@ fn run(what: &str, work: &Path, folder: &Path, count: usize) -> Result<(), Array
     let failed = |error: std::io::Error| ArraysError::Worker(error.to_string());
     let mut children = Children(Vec::new());
     for at in 0..count {
-        // This link leads to the program that is running. Its path may lead to another version by
-        // now.
+        // This link leads to the program that is running. The path of the program may lead to
+        // another version by now.
         let mut command = Command::new("/proc/self/exe");
         command
             .arg(WORKER)

@@ -189,7 +189,7 @@ fn damaged_and_missing_parts_are_made_anew() {
     .expect("written");
     assert!(folder.open().is_none());
     assert_eq!(bytes(&merge(&folder, &documents, &|_| true)), whole);
-    // The folder has only the lock, the file `current` and the one part.
+    // The folder has only the lock, the file `current` and one part.
     assert_eq!(fs::read_dir(inner).expect("listed").count(), 3);
 }
 
@@ -215,7 +215,8 @@ fn states_of_parameters_that_nobody_uses_go() {
             .is_none()
     );
     assert_eq!(fs::read_dir(temp.path()).expect("listed").count(), 4);
-    // Arrays of another index are not used, because it gives the same ids to other contents.
+    // Arrays of another index are not used, because that index gives the same ids to other
+    // contents.
     assert!(
         ArraysFolder::new(temp.path(), "sorted5.6", "another")
             .open()

@@ -166,7 +166,8 @@ pub(crate) struct CacheArgs {
 }
 
 impl CacheArgs {
-    /// Returns the same options for `resemble`. Methods read only bytes.
+    /// Returns the same options for `resemble`. No text is extracted, because methods read only
+    /// bytes.
     pub(crate) const fn answering(self) -> Answering {
         Answering {
             chunk_size: None,

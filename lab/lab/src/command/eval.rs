@@ -25,8 +25,8 @@ use resemble_report::quote::quoted;
 
 use super::args::{EvalArgs, Experiment};
 
-/// The experiments that `all` runs, in the order of the index page. Each has the name of its
-/// folder.
+/// The experiments that `all` runs, in the order of the index page. Each experiment is listed with
+/// the name of its folder.
 const ALL: [(&str, Experiment); 6] = [
     ("sif", Experiment::Sif),
     ("broder", Experiment::Broder),

@@ -1,4 +1,5 @@
-//! Runs the program of `--filter-cmd`, by which the user decides which files may be in one group.
+//! Runs the program of `--filter-cmd`. With this program the user decides which files may be in one
+//! group.
 //!
 //! `sh -c` runs the program once. The program reads a line for each pair of similar files, and
 //! prints the lines that it accepts, as `grep -v old/` does. A line is two names separated by a
@@ -48,8 +49,8 @@ pub(super) fn run<'a>(
         // the input.
         scope.spawn(|| {
             if let Some(mut stdin) = stdin {
-                // A program may close its input early, so a failed write is no error. Pairs whose
-                // lines the program does not print are refused.
+                // A program may close its input early, so a failed write is no error. If the
+                // program does not print the line of a pair, the pair is refused.
                 stdin.write_all(&input).unwrap_or_default();
             }
         });

@@ -157,7 +157,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     end(ui, backend, &header, &errors, args.selection.top)
 }
 
-/// Returns the real path of the file that `--of` names. It need not exist if it is in an export.
+/// Returns the real path of the file that `--of` names. The file need not exist if it is in an
+/// export.
 fn real_of(of: &Path, roots: &[Named]) -> CliResult<PathBuf> {
     let exported = || {
         let exports = roots.iter().filter(|root| is_export(&root.real));

@@ -10,8 +10,8 @@ use resemble_methods::{Features, Method, MethodParams, Settings};
 use super::{Collection, Page, Section, Table, percent};
 use crate::error::{LabError, MethodError};
 
-/// The mean distance of anchors in bytes. The paper: "On the average, one fingerprint was generated
-/// for about every 200 bytes of text."
+/// The mean distance of anchors in bytes. The paper says: "On the average, one fingerprint was
+/// generated for about every 200 bytes of text."
 const EVERY: u32 = 200;
 
 /// Makes the report. Its file `anchors.txt` contains the anchors.

@@ -2,8 +2,8 @@
 //! the Web*, on any folder.
 //!
 //! The folder is streamed: names, sketches and pairs are written to files of the work folder. Only
-//! about 100 bytes of each document are in memory. Sections that need whole texts use those of a
-//! [`Collection`] of limited size.
+//! about 100 bytes of each document are in memory. Sections that need whole texts use the texts of
+//! a [`Collection`] of limited size.
 
 mod estimates;
 mod further;
@@ -38,7 +38,7 @@ struct Stage {
     file: u64,
 }
 
-/// Runs a function, adds the times that it takes to a stage, and returns its result.
+/// Runs a function and returns its result. The times of the run are added to a stage.
 fn timed<T>(
     meters: &Meters<'_>,
     stage: &mut Stage,
@@ -124,7 +124,7 @@ fn failed(path: &Path, source: std::io::Error) -> LabError {
 ///
 /// # Errors
 ///
-/// If the folder cannot be listed, or the work folder cannot be written.
+/// Fails if the folder cannot be listed, or the work folder cannot be written.
 pub fn report(
     folder: &Path,
     work: &Path,
@@ -215,7 +215,8 @@ fn sections(
 /// A function that receives the name of a document and its sketch.
 type TakeDocument<'a> = &'a mut dyn FnMut(&Path, &SketchedDocument) -> Result<(), LabError>;
 
-/// Runs the four phases one after the other. `read` passes every document to its argument.
+/// Runs the four phases one after the other. `read` passes every document to the function that it
+/// gets.
 fn phases(
     read: impl FnOnce(TakeDocument<'_>) -> Result<stream::FolderTotals, LabError>,
     work: &Path,

@@ -49,7 +49,7 @@ impl Collection {
     ///
     /// # Errors
     ///
-    /// If the folder itself cannot be listed.
+    /// Fails if the folder itself cannot be listed.
     pub fn read(folder: &Path, most_bytes: u64) -> Result<Self, LabError> {
         let mut files = Vec::new();
         list(folder, &mut files).map_err(|source| AskError::Unreadable {

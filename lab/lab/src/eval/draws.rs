@@ -101,8 +101,8 @@ impl fmt::Display for Draws {
     }
 }
 
-/// Compares two figures seed by seed. Returns a sentence with the mean difference and with the
-/// numbers of seeds for which the difference is positive, negative or zero. So the sentence shows
+/// Compares two figures seed by seed. Returns a sentence with the mean difference. The sentence
+/// also says for how many seeds the difference is positive, negative or zero. So the sentence shows
 /// whether the sign depends on the seed.
 pub(super) fn compared(a: (&str, &Draws), b: (&str, &Draws)) -> String {
     let difference = a.1.minus(b.1);

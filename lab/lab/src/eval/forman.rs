@@ -3,7 +3,7 @@
 //! compare two ways to cut texts into chunks, TTTD and the sliding window, and check footnote 2.
 //!
 //! The places of the cuts are a matter of chance. So both ways are also compared on texts whose
-//! byte values are renamed, which keeps the common parts and moves the cuts.
+//! byte values are renamed. The renaming keeps the common parts and moves the cuts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -24,7 +24,8 @@ use crate::method::all_pairs::all_pairs;
 /// recommends.
 const SIZES: [u32; 4] = [5000, 1015, 1000, 100];
 
-/// The number of pairs of files that are compared to check footnote 2, in both of its ways.
+/// The number of pairs of files that are compared to check footnote 2. Each pair is compared twice,
+/// by merging and with a hash table.
 const COMPARED: usize = 200_000;
 
 /// The seed from which random numbers are drawn.
@@ -42,9 +43,9 @@ struct ChunkingResult {
     analysis: f64,
     partition: f64,
     pruned: f64,
-    /// The number of chunks that more than one file and at most half of all files have.
+    /// The number of chunks that are in more than one file, but in at most half of all files.
     shared: usize,
-    /// The number of files that have the most frequent of these shared chunks.
+    /// The number of files that have the most frequent shared chunk.
     most_shared: usize,
     /// The number of connected components with more than one file.
     parts: usize,
@@ -59,8 +60,8 @@ struct RecallDraws {
     both: Draws,
     tttd_of_bsw: Draws,
     bsw_of_tttd: Draws,
-    /// The share of pairs that each way finds. The whole is the pairs that at least one way finds
-    /// with chunks of 100 bytes.
+    /// The share of pairs that each way finds, among the pairs that at least one way finds with
+    /// chunks of 100 bytes.
     of_finest: [Draws; 2],
 }
 
@@ -112,9 +113,9 @@ fn look(
     let start = clock();
     let pairs = similar(&params, &signatures)?.len();
     let analysis = clock() - start;
-    // These are the steps of section 2.5. Chunks are sorted. A chunk is ignored if only one file
-    // has it, or more than half of all files. Files that have one of the other chunks in common are
-    // connected.
+    // These are the steps of section 2.5. Chunks are sorted. A chunk is ignored if it is in only
+    // one file, or in more than half of all files. Files are connected if they have one of the
+    // other chunks in common.
     let start = clock();
     let mut entries: Vec<(u64, u32)> = (0u32..)
         .zip(&signatures)

@@ -56,8 +56,8 @@ pub fn report(collection: &Collection, seeds: u64, clock: Clock<'_>) -> Result<P
         "mean resemblance, %",
     );
     (plot.log_x, plot.log_y) = (true, true);
-    // Pairs that are similar even with a large window are related. Only the pairs that are not show
-    // the effect of the window.
+    // Pairs that are similar even with a large window are related. Only the other pairs show the
+    // effect of the window.
     let params = windowed(Method::Mod, 100, 4)?;
     let related = sign_all(&params, &texts)?;
     let strange: Vec<Vec<(usize, usize)>> = (1..=seeds)

@@ -32,7 +32,8 @@ pub use scale::report as of_made_texts;
 /// 2^24 values.
 const PAPERS_LOAD: f64 = 26.5;
 
-/// Section 3.1: "only pairs of documents with the similarity of at least 1 %".
+/// The least similarity that is reported. Section 3.1 of the paper says: "only pairs of documents
+/// with the similarity of at least 1 %".
 const THRESHOLD: f64 = 0.01;
 
 /// The texts of the experiment and their chunks.
@@ -71,8 +72,8 @@ impl Corpus<'_> {
     }
 }
 
-/// The least number of distinct chunks for which arrays of 24 bits show more than arrays of 16
-/// bits.
+/// The number of distinct chunks from which on experiments use arrays of 24 bits instead of arrays
+/// of 16 bits.
 const SMALL: u64 = 1 << 16;
 
 /// Makes the page of this experiment.

@@ -99,9 +99,9 @@ impl MadeTexts {
         text
     }
 
-    /// Returns a thesis of 4 to 127 passages, 37 on average. The first four passages are new. Of 24
-    /// passages after them, on average, 17 are new, 6 are quoted from any earlier thesis, and one
-    /// is a common passage of the department.
+    /// Returns a thesis of 4 to 127 passages, 37 on average. The first four passages are new. On
+    /// average, 24 later passages consist of 17 new ones, 6 that are quoted from any earlier
+    /// thesis, and a common passage of the department.
     pub fn thesis(&self, thesis: u32) -> Vec<u8> {
         let this = u64::from(thesis);
         let mut random = Random(number(&[self.seed, this]));

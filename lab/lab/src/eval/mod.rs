@@ -8,8 +8,7 @@
 //! Experiments neither read nor write files, with two exceptions. The experiment of Kasprzak et al.
 //! writes to a temporary folder and measures its files. The experiment of Broder et al. streams its
 //! texts. Random numbers have fixed seeds, so all figures of a report except times are the same on
-//! every run and machine. Times are measured with a [`Clock`] argument, and tables with times say
-//! so.
+//! every run and machine. Times are measured with a [`Clock`] argument.
 //!
 //! A figure that depends on chance is measured under several seeds (by default [`SEEDS`]) and
 //! printed with its range. If a sentence draws a conclusion, the program makes the sentence from
@@ -85,7 +84,7 @@ fn rated(method: Method, rate: u32) -> Result<MethodParams, LabError> {
     Ok(MethodParams::new(method, &settings).map_err(MethodError::from)?)
 }
 
-/// The signatures of texts, in the order of the texts.
+/// Returns the signatures of texts, in the order of the texts.
 fn sign_all<T: AsRef<[u8]> + Sync>(
     params: &MethodParams,
     texts: &[T],

@@ -1,7 +1,7 @@
 //! Adds a file of results to the page of an experiment.
 //!
-//! The page is that of [`resemble_report::page`], with the plots of this laboratory, which have
-//! logarithmic axes and can show points of a paper.
+//! The page has the form of [`resemble_report::page`]. Its plots are those of this laboratory. They
+//! can have logarithmic axes and show points of a paper.
 
 use std::fmt::Write as _;
 
@@ -26,8 +26,8 @@ pub fn with_results(mut page: Page) -> Page {
     page
 }
 
-/// Formats the tables as tab-separated values. Each table is a line `# page/table`, the columns,
-/// the rows, and an empty line.
+/// Formats the tables as tab-separated values. Each table consists of a line `# page/table`, a line
+/// with the columns, the rows, and an empty line.
 pub fn results_of(page: &Page) -> String {
     let mut text = String::new();
     let tables = page.sections.iter().flat_map(|section| &section.tables);

@@ -57,7 +57,7 @@ impl Partition {
     ///
     /// # Errors
     ///
-    /// If the folder cannot be written or read.
+    /// Fails if the folder cannot be written or read.
     pub fn of(
         files: u32,
         entries: impl Iterator<Item = ChunkEntry>,

@@ -1,4 +1,5 @@
-//! Plots as SVG: linear or logarithmic axes, a legend, our curves, and the points of a paper.
+//! Draws plots as SVG, with linear or logarithmic axes, a legend, our curves, and the points of a
+//! paper.
 //!
 //! Each curve has its own dashes and marks, so curves that coincide stay visible. The result does
 //! not depend on a font, a locale or a time.
@@ -7,7 +8,7 @@ use std::fmt::Write as _;
 
 use resemble_report::page::{Drawing, PlotFrame, Table, escaped, round_step};
 
-/// The style in which the values of a curve are drawn. A single value is always a mark.
+/// The style in which the values of a curve are drawn. A single value is always drawn as a mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CurveStyle {
     /// A line through the values, with some marks on it.
@@ -118,7 +119,7 @@ impl Axis {
     /// powers of ten, only the powers get ticks.
     fn logarithmic(low: f64, high: f64) -> Self {
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
-        // Ticks are numbered, two for each power of ten. An even number is that of a power of ten.
+        // Ticks are numbered, two for each power of ten. Even numbers belong to the powers of ten.
         let place = |tick: i32| {
             let power = f64::from(tick.div_euclid(2));
             if tick.rem_euclid(2) == 0 {

@@ -20,7 +20,7 @@ use crate::error::LabError;
 use crate::method::RowThreshold;
 use crate::method::all_pairs::all_pairs;
 
-/// The least similarity of similar texts. The paper: "higher than 70%".
+/// The least similarity of similar texts. The paper says "higher than 70%".
 const SIMILAR: f64 = 0.7;
 
 /// The maximum number of pairs that the oracles judge for each seed. The time for aligning two
@@ -88,7 +88,8 @@ const METHODS: [(Method, &str); 4] = [
 /// The thresholds of figure 9, in percent.
 const THRESHOLDS: [u32; 6] = [40, 50, 60, 70, 80, 90];
 
-/// The pairs that a method finds above 70 %. A pair has a bit for each method that finds it.
+/// The pairs that at least one method finds at a similarity above 70 %. A pair has a bit for each
+/// method that finds it.
 type SimilarPairs = BTreeMap<(usize, usize), u8>;
 
 /// The pairs that the methods find in one collection, under all seeds.
@@ -159,8 +160,9 @@ impl FoundByMethods {
     }
 
     /// Ranks the methods by the mean number of pairs that they find at a threshold of 70 %. Returns
-    /// a sentence that compares each method with the next one. The sentence gives the number of
-    /// seeds under which a method finds more pairs than the next one, and fewer pairs.
+    /// a sentence that compares each method with the next one. The sentence gives two counts: the
+    /// seeds under which a method finds more pairs than the next one, and the seeds under which it
+    /// finds fewer.
     fn ranked(&self) -> String {
         let at = THRESHOLDS.iter().position(|&threshold| threshold == 70);
         let at = at.unwrap_or_default();

@@ -14,21 +14,21 @@ use super::{
 };
 use crate::error::LabError;
 
-/// The number of other files. The paper: "among 4000 other files of about 60MB".
+/// The number of other files. The paper says: "among 4000 other files of about 60MB".
 const AMONG: usize = 4000;
 
-/// The number of files that are edited. The paper edits only one file, and its score depends on
-/// which file that is.
+/// The number of files that are edited. The paper edits only one file, and the score depends on the
+/// choice of this file.
 const FILES: usize = 40;
 
-/// The number of runs for each file. The paper: "We ran this experiment 50 times."
+/// The number of runs for each file. The paper says: "We ran this experiment 50 times."
 const RUNS: usize = 50;
 
-/// The number of substitutions in a run. The paper: "300 random substitutions (with repetition),
-/// each of size 50".
+/// The number of substitutions in a run. The paper says: "300 random substitutions (with
+/// repetition), each of size 50".
 const SUBSTITUTIONS: usize = 300;
 
-/// The threshold of similarity. The paper: "setting the threshold at a very low 5%".
+/// The threshold of similarity. The paper says: "setting the threshold at a very low 5%".
 const THRESHOLD: f64 = 0.05;
 
 /// The seed for the first file; the other files have the next seeds.
@@ -95,8 +95,8 @@ fn expected(bytes: usize) -> f64 {
     (1.0 - 99.0 / bytes.max(99) as f64).powi(SUBSTITUTIONS as i32)
 }
 
-/// Makes [`SUBSTITUTIONS`] substitutions in each of some files of about 30 KB, and searches for
-/// these files among 4,000 other files.
+/// Edits files of about 30 KB, each with [`SUBSTITUTIONS`] substitutions, and searches for them
+/// among 4,000 other files.
 fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabError> {
     let among: Vec<&Text> = collection.texts.iter().take(AMONG + 1).collect();
     let signatures = sign_all(params, &among)?;
@@ -105,7 +105,8 @@ fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabE
         all.add(number, occurrences(signature));
     }
     let all = all.sorted();
-    // C files are first, as in the paper. Among these, the files nearest to 30 KB are first.
+    // C files are first, as in the paper. Files of the same kind are sorted by the distance of
+    // their size from 30 KB.
     let is_c = |text: &Text| Path::new(&text.name).extension() == Some("c".as_ref());
     let mut order: Vec<usize> = (0..among.len()).collect();
     order.sort_by_key(|&at| (!is_c(among[at]), among[at].bytes.len().abs_diff(30_000), at));
@@ -239,8 +240,8 @@ fn edited_files(
     (table, text)
 }
 
-/// Counts the files that all of their runs find. Also counts the files of which every run finds the
-/// file and no other one.
+/// Counts the files that are found in all of their runs. Also counts the files that are found in
+/// all of their runs without any other file.
 fn found_files(files: &[EditedFile]) -> Table {
     let columns = [
         "files",
@@ -375,7 +376,7 @@ fn groups(collated: &Collated, threshold: f64) -> usize {
     collated.groups(&query).len()
 }
 
-/// Measures the time of each stage, and the groups at two thresholds.
+/// Measures the time of each stage, and counts the groups at two thresholds.
 fn stages(collection: &Collection, clock: Clock<'_>) -> Result<Section, LabError> {
     let columns = [
         "method",

@@ -132,7 +132,7 @@ fn params(method: Method, rate: u32, seed: u64) -> Result<MethodParams, LabError
 
 /// The documents of a sweep and their clusters.
 struct ClusteredSweep<'a> {
-    /// The number of the content of each document, by the document's name.
+    /// The number of each document's content. The key is the name of the document.
     documents: BTreeMap<&'a str, usize>,
     /// The signature of each content.
     signatures: Vec<MethodSignature>,
@@ -200,7 +200,8 @@ impl<'a> ClusteredSweep<'a> {
         members
     }
 
-    /// Finds the documents that were in the sweep `before`. Returns the name of each in that sweep.
+    /// Finds the documents that were in the sweep `before`. Returns the name that each of them had
+    /// in that sweep.
     fn followed<'b>(
         &self,
         before: &ClusteredSweep<'b>,
@@ -239,8 +240,8 @@ impl<'a> ClusteredSweep<'a> {
         Ok(followed)
     }
 
-    /// Returns the counts of this sweep. Only the first three are counted if there is no sweep
-    /// before it.
+    /// Returns the counts of this sweep. If there is no earlier sweep, only the first three are
+    /// counted.
     fn counts(
         &self,
         before: Option<&ClusteredSweep<'_>>,
@@ -312,8 +313,9 @@ mod tests {
             .collect()
     }
 
-    /// Returns texts between two given ones. Five are the first text and a growing start of the
-    /// second. Four are a growing start of the first and the whole second text.
+    /// Returns texts between two given ones. Five consist of the first text and a growing start of
+    /// the second text. Four consist of a growing start of the first text and the whole second
+    /// text.
     fn joining(texts: [u64; 2]) -> Vec<Text> {
         let [one, other] = texts.map(|text| paragraphs(text, 40));
         let fifths = |text: &str, fifths: usize| text[..text.len() * fifths / 5].to_owned();

@@ -1,9 +1,9 @@
 //! Finds all pairs of signatures that a threshold accepts.
 //!
 //! An inverted index of the keys nominates the pairs, because two signatures without a common key
-//! have nothing in common by any method. Their common keys are counted at the same time. If the
-//! figure of a method is a share of keys, the number of common keys bounds the figure. So with a
-//! threshold of 70 %, the many pairs that share only a licence header are dropped without being
+//! have nothing in common by any method. The common keys of a pair are counted at the same time. If
+//! the figure of a method is a share of keys, the number of common keys bounds the figure. So with
+//! a threshold of 70 %, the many pairs that share only a licence header are dropped without being
 //! scored.
 //!
 //! **Cost.** All lists are read, so the time is quadratic in the number of signatures that share a

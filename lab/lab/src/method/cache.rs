@@ -14,8 +14,8 @@
 //!
 //! 1. **Signatures are removed with their contents.** The first write of a question removes
 //!    signatures of its params id if the index no longer has their contents.
-//! 2. **The cache is bounded.** It holds the signatures of at most `MOST_IDS` params ids. Those of
-//!    the oldest id are removed when someone tries further parameters.
+//! 2. **The cache is bounded.** It holds the signatures of at most `MOST_IDS` params ids. The
+//!    signatures of the oldest id are removed when someone tries further parameters.
 //! 3. **No answer needs the cache.** A record that is damaged, is missing, or cannot be written
 //!    costs only time.
 //! 4. **A record is read and replaced in one transaction.** So two simultaneous questions do not

@@ -14,7 +14,7 @@
 //!    Contents are numbered by their ids, and classes are lists of numbers.
 //! 5. **The answer** does not contain the numbers of the phases. It lists the files by path, the
 //!    files with equal sketches, the links between classes, and the most frequent ignored shingles.
-//!    A link names each class by the file with the least path.
+//!    A link names each class by one of its files, the one whose path sorts first.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,8 +35,8 @@ use resemble_relate::bytes_of;
 use resemble_relate::scope::ScopedFile;
 use tempfile::TempDir;
 
-/// The value for a missing number. A content has this value if it is no document of the results. A
-/// class has this value if none of its files was found.
+/// The value for a missing number. A content has this value if the results have no document for it.
+/// A class has this value if none of its files was found.
 const NONE: u32 = u32::MAX;
 
 /// The maximum number of work folders that are kept.
@@ -124,7 +124,7 @@ impl ScopedContents {
     }
 
     /// Returns the number of each content's document, or [`NONE`] for a content without a document.
-    /// Returns no list if the scope lacks the content of any document.
+    /// Returns `None` if the scope lacks the content of a document.
     fn numbers(&self, documents: &[ContentDigest]) -> Option<Vec<u32>> {
         let mut numbers = vec![NONE; self.all.len()];
         for (number, digest) in (0u32..).zip(documents) {
@@ -136,8 +136,8 @@ impl ScopedContents {
     }
 }
 
-/// Updates the results in the work folder for these contents. Also returns whether the results may
-/// stay there.
+/// Updates the results in the work folder for these contents. Also returns whether the results are
+/// allowed to stay there.
 fn settle(
     context: &MethodContext<'_>,
     folder: &Path,

@@ -47,7 +47,7 @@ pub struct SimilarFile {
 pub type Accept<'a> = &'a dyn Fn(u32, u32) -> bool;
 
 /// Returns the groups, ordered by the paths of their references. Only sif uses `threshold` and
-/// `most_members`, and ignores fingerprints that more than `most_members` files have. The pairs of
+/// `most_members`. It ignores fingerprints that more than `most_members` files have. The pairs of
 /// all other methods are already selected.
 pub fn groups(
     grouping: &GroupsAnswer,

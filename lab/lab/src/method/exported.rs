@@ -112,7 +112,7 @@ impl Exported {
     ///
     /// # Errors
     ///
-    /// If an export cannot be read or is damaged.
+    /// Fails if an export cannot be read or is damaged.
     pub fn read(paths: &[&Path]) -> Result<Self, ExportError> {
         let failed = |path: &Path, what: String| ExportError::Index {
             path: path.to_owned(),
@@ -141,7 +141,7 @@ impl Exported {
     ///
     /// # Errors
     ///
-    /// If an export has sketches with other parameters.
+    /// Fails if an export has sketches with other parameters.
     pub fn check(&self, asked: &str) -> Result<(), ExportError> {
         let other = self.params.iter().find(|(_, kept)| kept != asked);
         other.map_or(Ok(()), |(path, kept)| {

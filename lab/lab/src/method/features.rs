@@ -25,7 +25,7 @@ use crate::error::{LabError, MethodError};
 ///
 /// # Errors
 ///
-/// If the method does not have this score.
+/// Fails if the method does not have this score.
 pub fn pairs(
     params: &MethodParams,
     sets: &[NamedFeatures],

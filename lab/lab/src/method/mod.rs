@@ -17,8 +17,8 @@
 //!    It must reach the paper's threshold unless the user sets another one. A measure that the
 //!    method does not have is `null`. If the user requests such a measure, the question is refused
 //!    before any file is read ([`Refused`]).
-//! 3. **Signatures do not know files.** All pairs ([`all_pairs`]) are found among signatures. These
-//!    are made from files, or from sets of another program ([`features`]).
+//! 3. **Signatures do not know files.** All pairs ([`all_pairs`]) are found among signatures. The
+//!    signatures are made from files, or from sets of another program ([`features`]).
 //! 4. **Catalogues** have no signatures and no bytes from which to compute them. So a question
 //!    about files that only a catalogue has is refused. An export ([`exported`]) has signatures and
 //!    needs no files.

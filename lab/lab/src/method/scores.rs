@@ -1,5 +1,5 @@
-//! The scores that a method gives a pair of files, in the form of answers. Also has the threshold
-//! that a pair must reach to have a row.
+//! Defines the scores that a method gives a pair of files, in the form of answers. Also defines the
+//! threshold that a pair must reach to have a row.
 
 use std::cmp::Ordering;
 
@@ -15,8 +15,8 @@ use resemble_proto::number::Fraction;
 pub struct PairScores {
     /// The figure that the paper of the method defines.
     pub figure: Figure,
-    /// The share of `a` that is in `b`. [`Fraction::NONE`] if `a` is too small to judge, or if the
-    /// method has no such measure.
+    /// The share of `a` that is in `b`. It is [`Fraction::NONE`] if `a` is too small to judge, or
+    /// if the method has no such measure.
     pub a_in_b: Fraction,
     /// The share of `b` that is in `a`.
     pub b_in_a: Fraction,
@@ -32,12 +32,12 @@ impl PairScores {
         Self::of_scores(&score(params, a, b))
     }
 
-    /// Computes the scores by sorted5 from the number of common chunks.
+    /// Computes the scores of sorted5 from the number of common chunks.
     pub fn of_overlap(overlap: Overlap) -> Self {
         Self::of_scores(&Scores::of_shares(overlap))
     }
 
-    /// Computes the scores by sorted5 of two files of which neither is the subject. See
+    /// Computes the scores of sorted5 for two files of which neither is the subject. See
     /// [`Self::both_ways`].
     pub fn of_overlap_both_ways(overlap: Overlap) -> Self {
         let scores = Self::of_overlap(overlap);
@@ -118,8 +118,8 @@ pub struct RowThreshold {
 }
 
 impl RowThreshold {
-    /// Creates the threshold that the user set. If the user set no threshold, creates that of the
-    /// paper, which applies to the paper's figure.
+    /// Creates the threshold that the user set. If the user set no threshold, this is the threshold
+    /// of the paper, which applies to the paper's figure.
     pub fn new(threshold: Threshold, score: MethodScore, asked: MethodLimits) -> Self {
         let off = Self {
             score: MethodScore::Paper,

@@ -1,9 +1,9 @@
 //! Collects the rows from which groups are made: the files, and the collated sets (for sif) or the
 //! similar pairs (for other methods).
 //!
-//! The caller makes the groups ([`super::clusters`]). So another rule needs no second question, nor
-//! does another threshold of sif. The sets are cached. Their key is made from the ids of all files'
-//! contents, in the order of the paths. If this key changes, the sets are made again from
+//! The caller makes the groups ([`super::clusters`]). So another rule or another threshold of sif
+//! does not need a second question. The sets are cached. Their key is made from the ids of all
+//! files' contents, in the order of the paths. If this key changes, the sets are made again from
 //! signatures, which are cached, too.
 
 use std::collections::HashMap;

@@ -78,7 +78,7 @@ impl Signing {
             }
         });
         // The content is ended even after a failure, so that no bytes of this file are left for the
-        // next one.
+        // next file.
         self.size = *read.as_ref().unwrap_or(&0);
         let signed = self.finish();
         match read {

@@ -1,9 +1,9 @@
 //! The method sorted5: answers questions from two arrays ([`crate::arrays`]).
 //!
-//! The arrays have all contents of the questions so far that the index still has. The figure of a
-//! pair does not depend on other files, so a question skips contents outside its scope. A question
-//! merges its new contents into the arrays. The same merge removes contents that the index no
-//! longer has.
+//! The arrays have all contents that a question was about, if the index still has them. The figure
+//! of a pair does not depend on other files, so a question skips contents outside its scope. A
+//! question merges its new contents into the arrays. The same merge removes contents that the index
+//! no longer has.
 //!
 //! 1. **A file that has just changed** has a content that the index does not know. This content is
 //!    never put into the arrays. Its signature is compared separately.
@@ -329,7 +329,7 @@ impl Arranged {
     }
 }
 
-/// Finds the pairs that the threshold accepts from the arrays. Returns `None` if no arrays are
+/// Uses the arrays to find the pairs that the threshold accepts. Returns `None` if no arrays are
 /// used.
 pub(super) fn pairs(
     context: &MethodContext<'_>,

@@ -33,16 +33,17 @@ pub struct SketchedDocument {
     pub sketch: MethodSignature,
 }
 
-/// The numbers of documents that phases 2 and 3 leave out, because an equivalent document
-/// represents them.
+/// Counts of the documents that phases 2 and 3 leave out, because an equivalent document represents
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Eliminated {
-    /// The number of documents that have the bytes of an earlier one.
+    /// The number of documents that have the same bytes as an earlier document.
     pub identical: u64,
-    /// The number of documents that have the words of an earlier one, including identical ones. It
-    /// is 0 if the digests of the words are unknown.
+    /// The number of documents that have the same words as an earlier document, including identical
+    /// documents. It is 0 if the digests of the words are unknown.
     pub lexical: u64,
-    /// The number of documents that have the sketch of an earlier one, including all of the above.
+    /// The number of documents that have the same sketch as an earlier document, including the
+    /// documents in the other two counts.
     pub shingle: u64,
 }
 
@@ -76,8 +77,8 @@ impl ClusterBatch {
     ///
     /// # Errors
     ///
-    /// If the method has no shingles, or if the folder cannot be used. If the results in the folder
-    /// are damaged, or are of other parameters or of another seed.
+    /// Fails if the method has no shingles, or if the folder cannot be used. Also fails if the
+    /// results in the folder are damaged, or were made with other parameters or another seed.
     pub fn begin(folder: &Path, plan: &ClusterPlan) -> Result<Self, LabError> {
         if !matches!(
             plan.params.scheme,
@@ -200,8 +201,8 @@ impl ClusterBatch {
         self.sketches.as_ref().map_or(0, RecordWriter::bytes)
     }
 
-    /// Returns the number of bytes that each sort so far wrote to disk. First are the sorts of the
-    /// elimination, then the sort of shingles, then that of pairs.
+    /// Returns the number of bytes that each sort so far wrote to disk. The sorts of the
+    /// elimination are first. Then follow the sort of shingles and the sort of pairs.
     pub fn sorted_bytes(&self) -> &[u64] {
         &self.scratch
     }
@@ -245,8 +246,8 @@ impl ClusterBatch {
     }
 
     /// Counts the documents for which `name` returns the same digest as for a document with a
-    /// lesser number. A digest of zeros means that it is unknown, and equals no other digest. With
-    /// `classes`, the first such document represents the others.
+    /// lesser number. A digest of zeros is unknown, so it equals no other digest. With `classes`,
+    /// the first document with a digest represents the others.
     fn same(
         &mut self,
         name: impl Fn(&DocumentRecord) -> [u8; 16],

@@ -21,14 +21,14 @@ use crate::error::{LabError, PhaseError};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
     /// The least resemblance of a link. If it is 0, all documents that have anything in common are
-    /// linked, and the resemblance of documents with a common super shingle is not checked.
+    /// linked. Then the resemblance of documents with a common super shingle is not checked.
     pub resemblance: f64,
-    /// Documents are also linked if the containment of one in the other is at least this. `None` if
-    /// containment makes no links.
+    /// Documents are also linked if the containment of one in the other is at least this value. It
+    /// is `None` if containment makes no links.
     pub containment: Option<f64>,
-    /// True if all documents with a common super shingle are linked with each other. Otherwise they
-    /// are linked only with one of them. The clusters are the same, but a user's rules may need
-    /// every pair.
+    /// True if all documents with a common super shingle are linked with each other. Otherwise one
+    /// of these documents is linked with each of the others. The clusters are the same, but a
+    /// user's rules may need every pair.
     pub every: bool,
 }
 
@@ -66,7 +66,7 @@ pub struct ClusterLink {
     pub estimates: Estimates,
 }
 
-/// The clusters. Each document has the least number of a document in its cluster.
+/// The clusters. The value for a document is the least number of a document in the same cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clusters(pub Vec<u32>);
 
@@ -91,7 +91,7 @@ pub struct PhaseResults {
     sketches: Sketches,
     classes: Vec<u32>,
     offsets: Vec<u64>,
-    /// The number of shingles of each document that are not ignored.
+    /// For each document, the number of its shingles that are not ignored.
     counts: Vec<u32>,
     /// The ignored shingles, ascending.
     ignored: Vec<u64>,
@@ -152,8 +152,8 @@ impl PhaseResults {
     }
 
     /// Returns the ignored shingles in ascending order. Each shingle has a count and a document
-    /// number. The count is of the representatives that have the shingle, and the document is one
-    /// of them.
+    /// number. The count is the number of representatives that have the shingle, and the document
+    /// is one of these representatives.
     pub fn ignored(&self) -> Result<Vec<(u64, u32, u32)>, LabError> {
         let mut from = self.reader(PhaseFile::Ignored)?;
         let mut all = Vec::new();

@@ -390,8 +390,8 @@ impl RecordReader {
         let now = self.left.min(PIECE as u64) as usize;
         if now == 0 {
             return if std::mem::take(&mut self.body).finish().0 == self.header.body {
-                // The expected digest is set to that of nothing, so that a further call reports the
-                // end again.
+                // The expected digest is set to the digest of no bytes, so that a further call
+                // reports the end again.
                 self.header.body = ContentHasher::new().finish().0;
                 Ok(false)
             } else {

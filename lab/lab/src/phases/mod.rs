@@ -15,9 +15,10 @@
 //!    reads them. As in the last phase of the paper, about 28 bytes for each document stay in
 //!    memory: its class, its counts, and its entry of the union-find.
 //! 2. **A batch** ([`batch::ClusterBatch`]) processes only new documents. Their sorted entries are
-//!    merged with those in the folder. Pairs are formed only if one of the two documents is new,
-//!    and their counts are added to those in the folder. If a shingle becomes common, counts of -1
-//!    cancel its old pairs. So several batches give the same results as one batch of all documents.
+//!    merged with those in the folder. Pairs are formed only if at least one of the two documents
+//!    is new, and their counts are added to those in the folder. If a shingle becomes common,
+//!    counts of -1 cancel its old pairs. So several batches give the same results as one batch of
+//!    all documents.
 //! 3. **Equal sketches are processed once.** Identical and lexically equivalent documents have
 //!    equal sketches, so they are in one class. The document with the least number represents its
 //!    class. The others are added to its cluster at the end. A document without shingles shares its
@@ -46,8 +47,8 @@ use resemble_methods::MethodParams;
 pub use batch::{ClusterBatch, Eliminated, SketchedDocument};
 pub use cluster::{ClusterLink, Clusters, PhaseResults, Policy};
 
-/// The number of documents above which a shingle is ignored: the paper's number ("Common
-/// shingles").
+/// A shingle is ignored if more than this number of documents have it. This is the paper's number
+/// ("Common shingles").
 pub const COMMON: u32 = 1000;
 
 /// The default memory for sorting, in bytes.
@@ -58,11 +59,12 @@ pub const MEMORY: u64 = 512 << 20;
 pub struct ClusterPlan {
     /// The parameters of `shingle` or `super-shingle`.
     pub params: MethodParams,
-    /// The number of documents above which a shingle is ignored. `None` if no shingle is ignored.
+    /// A shingle is ignored if more than this number of documents have it. If it is `None`, no
+    /// shingle is ignored.
     pub common: Option<u32>,
     /// The memory for sorting, in bytes.
     pub memory: u64,
-    /// True if one document represents all documents with the same sketch. Tests check that false
+    /// True if one document represents all documents with the same sketch. Tests check that `false`
     /// gives the same clusters.
     pub eliminate: bool,
 }
@@ -78,8 +80,8 @@ impl ClusterPlan {
         }
     }
 
-    /// Returns an id that differs for all settings that could change a byte of the files in the
-    /// work folder.
+    /// Returns an id of the plan. Two plans have different ids if a byte of the files in the work
+    /// folder could differ.
     pub fn id(&self) -> String {
         let common = match self.common {
             Some(common) => common.to_string(),

@@ -159,7 +159,8 @@ pub(super) struct DocumentRecord {
     pub(super) shingles: u32,
     /// The number of these shingles that are ignored.
     pub(super) ignored: u32,
-    /// The number of the document that represents this one: the first with the same sketch.
+    /// The number of the document that represents this document: the first document with the same
+    /// sketch.
     pub(super) class: u32,
 }
 

@@ -165,7 +165,7 @@ fn naive(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
     Clusters(sets.into_least())
 }
 
-/// Generates collections of families. A family has a base, versions with some shingles changed,
+/// Generates collections of families. A family has a base, versions with some changed shingles,
 /// parts, and copies.
 fn collections() -> impl Strategy<Value = Vec<Made>> {
     let one = (0u64..4, 0usize..14, 0u64..8, 0u8..2).prop_map(|(base, from, change, name)| {
@@ -289,8 +289,8 @@ proptest! {
         prop_assert_eq!(sets(&made), sets(&reversed));
     }
 
-    /// If all documents with a common super shingle are linked with each other, the clusters are
-    /// the same as if all are linked with one of them.
+    /// The clusters are the same, whether all documents with a common super shingle are linked with
+    /// each other or only with one of them.
     #[test]
     fn every_link_of_super_shingles_adds_nothing(made in collections()) {
         let plan = plan(super_of(2), Some(6));
@@ -358,7 +358,8 @@ fn other_parameters_and_other_seeds_are_refused() {
     );
 }
 
-/// Files of different generations are treated as no results. A damaged file is reported.
+/// A folder with files of different generations is treated as a folder without results. A damaged
+/// file is reported.
 #[test]
 fn what_does_not_fit_is_not_used() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -328,8 +328,8 @@ fn sets_of_other_programs() {
         };
         let fields: Vec<&str> = row.split('\t').collect();
         assert_eq!(fields[..2], ["a", "b"]);
-        // The two sets have 4000 features each: 3000 of 5000 are common. So the resemblance is 0.6.
-        // sif and the methods with chunks give the share of one set, which is 0.75.
+        // The two sets have 4000 features each: 3000 of all 5000 are common. So the resemblance is
+        // 0.6. sif and the methods with chunks give the share of one set, which is 0.75.
         let score: f64 = fields[2].parse().unwrap();
         let expected = if matches!(method, "tttd" | "bsw" | "sif" | "sif-anchors") {
             0.75

@@ -16,7 +16,7 @@ fn collection() -> Environment {
         format!("<html><body>{page}</body></html>"),
     );
     env.write("docs/edited.txt", text.replacen("river", "brook", 40));
-    // A part this small has no super shingle in common with the whole text, except by accident.
+    // Such a small part has no super shingle in common with the whole text, except by accident.
     env.write("docs/part.txt", &text[..text.len() / 16]);
     env.write("docs/stranger.txt", paragraphs(2, 200));
     env
@@ -195,7 +195,8 @@ fn only_the_group_of_a_file_is_printed() {
         absent.code == 2 && absent.err.contains("docs/absent.txt"),
         "{absent:?}"
     );
-    // The exports still contain files that are then removed from the folder.
+    // The exports are made before files are removed from the folder, so they still contain these
+    // files.
     env.run([
         "export",
         "docs",

@@ -83,7 +83,7 @@ fn what_was_signed_once_is_not_read_again() {
         let best = ("a".to_owned(), "b".to_owned());
         assert_eq!(names(&first).first(), Some(&best), "{method}");
         assert_eq!(commits(), before + 1, "{method}");
-        // The files are moved away, which the index does not know. So the answer must be made from
+        // The files are moved away, but the index still has them. So the answer must be made from
         // cached signatures.
         for name in ["a", "b", "c"] {
             std::fs::rename(scene.root().join(name), scene.temp.path(name)).expect("moved");

@@ -17,7 +17,8 @@ use resemble_testutil::random::Random;
 use crate::requests::method_request;
 use crate::scene::Scene;
 
-/// Returns a cache with signatures in the index and arrays below this folder, in `arrays`.
+/// Returns a cache that keeps signatures in the index, and arrays in the subfolder `arrays` of this
+/// folder.
 fn with_arrays<'a>(scene: &'a Scene, folder: &'a Path) -> SignatureCache<'a> {
     SignatureCache::in_index(&scene.index).with_folder(folder, true)
 }
@@ -192,7 +193,7 @@ fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
 }
 
 /// Tests files with equal bytes, in several scopes. Some of the files are too short for a chunk.
-/// After the cached signatures are removed, the arrays must be enough.
+/// After the cached signatures are removed, the arrays must be enough for the answers.
 #[test]
 fn copies_need_no_signatures() {
     let mut scene = Scene::new();

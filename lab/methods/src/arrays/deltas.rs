@@ -1,10 +1,10 @@
 //! Stores offsets in less memory: the experiment of section 5.
 //!
-//! The paper: "Since most chunks appear in very low number of documents (most often there are in 0
-//! or 1 document), so the offset table can be compressed: the neighbouring values are usually close
-//! to each other." Here every 64th offset is stored as it is. Each of the other offsets is stored
-//! in one byte, as the difference from the previous offset. Differences of 255 or more are in a
-//! separate list. A look-up adds up the values of up to 63 bytes. So 64 offsets take 72 bytes
+//! The paper says: "Since most chunks appear in very low number of documents (most often there are
+//! in 0 or 1 document), so the offset table can be compressed: the neighbouring values are usually
+//! close to each other." Here every 64th offset is stored as it is. Each of the other offsets is
+//! stored in one byte, as the difference from the previous offset. Differences of 255 or more are
+//! in a separate list. A look-up adds up the values of up to 63 bytes. So 64 offsets take 72 bytes
 //! instead of 256 or 512. A look-up reads one cache line more than without differences.
 
 use std::collections::HashMap;
@@ -66,8 +66,8 @@ impl Deltas {
         )
     }
 
-    /// Returns the number of bytes of memory that the offsets take. A large difference takes its
-    /// index and its value.
+    /// Returns the number of bytes of memory that the offsets take. For a large difference, this
+    /// includes its index and its value.
     pub fn bytes(&self) -> u64 {
         (self.starts.len() * 8 + self.differences.len() + self.large.len() * 16) as u64
     }

@@ -54,7 +54,7 @@ pub enum ArrayError {
          it is made again"
     )]
     Version(u32),
-    /// The length of the file is not the length that its header says.
+    /// The length of the file differs from the length in its header.
     #[error("the file has {found} bytes instead of {expected}; remove it, and it is made again")]
     Length {
         /// The length according to the header.
@@ -86,7 +86,7 @@ pub struct Header {
     pub offset_width: u8,
     /// The first value of the part.
     pub from: u64,
-    /// The end of the range of values, which is not part of it.
+    /// The end of the range of values. This value is not in the part.
     pub to: u64,
     /// The number of documents.
     pub documents: u64,

@@ -17,7 +17,7 @@ pub struct Merging {
 
 impl Merging {
     /// Merges old and new documents, both in the order of their keys. An old document is removed if
-    /// `stays` returns false for it, or if a new document has its key.
+    /// `stays` returns false for it, or if a new document has the same key.
     pub fn of(
         old: impl IntoIterator<Item = (u32, u32)>,
         new: &[(u32, u32)],

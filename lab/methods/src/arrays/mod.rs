@@ -15,14 +15,14 @@
 //!
 //! # Choices
 //!
-//! 1. **A document is in a list once for each of its chunks with that hash.** So estimates are
-//!    never below exact similarities; see [`crate::sorted5`].
+//! 1. **A document is in a list once for each of its chunks with the hash of the list.** So
+//!    estimates are never below exact similarities; see [`crate::sorted5`].
 //! 2. **Documents are numbered in the order of their keys** (ids of contents, which are never used
 //!    again). So old and new numbers are in the same order, and lists stay sorted while they are
 //!    merged. **Merging gives the same bytes as building the arrays anew.**
 //! 3. **Ids take whole bytes**, the fewest that the number of documents needs (three in the paper).
-//!    Ids of a number of bits would save at most seven bits each. But bytes are addressable and are
-//!    copied without shifting, and parts can be joined by copying.
+//!    Ids that do not take whole bytes would save at most seven bits each. But bytes are
+//!    addressable and are copied without shifting, and parts can be joined by copying.
 //! 4. **A file is a part** with a range of values, and with all documents. Values can be cut into
 //!    any ranges without changing the lists: into a single file, or into one file for each machine.
 

@@ -1,5 +1,5 @@
 //! Counts the chunks that a document has in common with each other document, by reading the lists
-//! of its values.
+//! of the document's values.
 
 use crate::arrays::layout::{ArrayError, Arrays, Documents};
 
@@ -83,9 +83,9 @@ impl Counter {
         }
     }
 
-    /// Returns the documents that have chunks in common with a document, by number. `values` has
-    /// the values of that document in ascending order, each with its number of chunks. The time
-    /// grows with the lengths of the values' lists.
+    /// Returns the documents that have chunks in common with a document, ordered by number.
+    /// `values` has the values of that document in ascending order, each with its number of chunks.
+    /// The time grows with the lengths of the values' lists.
     pub fn count(
         &mut self,
         parts: &Parts<'_>,

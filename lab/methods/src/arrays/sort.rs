@@ -1,10 +1,10 @@
 //! Sorts pairs of a value and a document into lists by value, with a radix sort.
 //!
-//! Section 4.5: "a variant of a radix sort", "further speeded up by pre-sorting the data into a
-//! given number of buckets in the step 1". A bucket is a range of values that fits into memory.
-//! Within a bucket, the sort begins with the least significant bytes. It is stable, so the
-//! documents of a list keep their order. Bytes that are the same in all values of the bucket are
-//! skipped. For values of 24 bits in 256 buckets, two bytes remain.
+//! Section 4.5 of the paper uses "a variant of a radix sort", "further speeded up by pre-sorting
+//! the data into a given number of buckets in the step 1". A bucket is a range of values that fits
+//! into memory. Within a bucket, the sort begins with the least significant bytes. It is stable, so
+//! the documents of a list keep their order. Bytes that are the same in all values of the bucket
+//! are skipped. For values of 24 bits in 256 buckets, two bytes remain.
 
 /// The value of a chunk, and a document that has the chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -62,8 +62,8 @@ fn pairs(values: &BTreeMap<u32, u64>) -> Vec<(u64, u64)> {
 }
 
 proptest! {
-    /// Compares the counts with those from comparing every two documents. The values may be cut
-    /// into two parts.
+    /// Compares the counts with those that a comparison of each pair of documents gives. The values
+    /// may be cut into two parts.
     #[test]
     fn counting_in_lists_is_comparing_each_two(documents in documents(), cut in 0u64..=1 << BITS) {
         let all = build(&documents, 0, 1 << BITS);
@@ -129,8 +129,8 @@ proptest! {
         }
     }
 
-    /// After a merge, documents are numbered by their keys, and the lists contain the documents
-    /// that are left.
+    /// After a merge, documents are numbered in the order of their keys, and the lists contain the
+    /// documents that are left.
     #[test]
     fn a_merge_is_the_documents_that_are_left(
         old in documents(),

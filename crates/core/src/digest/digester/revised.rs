@@ -11,7 +11,8 @@ use crate::ids::ContentDigest;
 pub(super) struct Revised {
     pub(super) known: Arc<Stretches>,
     pub(super) content: ContentDigest,
-    /// The number of the known stretch that may be next, and in `was_at` its old position.
+    /// The number of the known stretch that may be next. `was_at` is the old position of that
+    /// stretch.
     pub(super) at: usize,
     was_at: u64,
     /// The distance by which the known stretch has moved towards the end of the content, if it

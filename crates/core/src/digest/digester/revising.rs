@@ -50,8 +50,8 @@ pub enum NextStretch {
 
 impl Digester {
     /// Begins the new content of a file whose earlier content had the stretches `known`. The last
-    /// bytes are probably unchanged, but `shift` bytes nearer to the end. If this guess is wrong,
-    /// it only costs time.
+    /// bytes have probably moved by `shift` bytes towards the end without a change. If this guess
+    /// is wrong, it only costs time.
     pub fn revise(&mut self, known: Arc<Stretches>, content: ContentDigest, shift: i64) {
         self.reset();
         let revised = Revised::new(known, content, shift);

@@ -4,9 +4,10 @@
 //! # Definition
 //!
 //! The digest of a content is put together from its parts. Chunks are concatenated, and sums of
-//! words are added ([`WordSums`]). The samples are the samples of all parts at one level. Of the
-//! bytes before a part, only the last few bytes and words affect its results: its [`Standing`]. So
-//! two stretches with equal standings and equal bytes have the same results, wherever they are.
+//! words are added ([`WordSums`]). The samples of the content are the samples of all parts, at one
+//! common level. Only the last few bytes and words before a part affect the results of the part:
+//! they are the [`Standing`] of the part. So two stretches with equal standings and equal bytes
+//! have the same results, wherever they are.
 //!
 //! # Choices
 //!
@@ -30,15 +31,15 @@ use crate::hash::content::{BLOCK, BlockRun, push_run};
 use crate::ids::Fingerprint;
 use crate::words::{ShinglerStanding, WordSums};
 
-/// The maximum number of samples of all stretches together exceeds twice that of the content by
-/// this number.
+/// All stretches together may have twice as many samples as the content, and this number more.
 pub(super) const SPARE: u32 = 1000;
 
 /// A stretch of a large content.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
-    /// The length of the stretch in bytes. It is a number of whole blocks, with two exceptions: at
-    /// the end of the content, and where bytes were inserted or removed before the next stretch.
+    /// The length of the stretch in bytes. It is a multiple of the block length, with two
+    /// exceptions: at the end of the content, and where bytes were inserted or removed before the
+    /// next stretch.
     pub(super) len: u64,
     /// The digests of the stretch's blocks. The first block begins where the stretch begins.
     pub(super) blocks: Vec<BlockRun>,
@@ -83,7 +84,8 @@ impl Stretch {
     }
 }
 
-/// The state of a digester that affects the next bytes, independent of its position.
+/// The state of a digester that affects the results of the next bytes. The position in the content
+/// is not a part of the state.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Standing {
     pub(super) chunker: ChunkerStanding,
@@ -96,7 +98,7 @@ pub(super) struct Standing {
 /// The distinct fingerprints of a stretch, in the order of their first occurrence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StretchSample {
-    /// The level from which on the fingerprints are complete.
+    /// The lowest level at which the fingerprints are complete.
     pub(super) level: u8,
     /// The fingerprints, which have 32 bits each.
     pub(super) fingerprints: Vec<u32>,
@@ -150,7 +152,8 @@ impl RunSpan {
         })
     }
 
-    /// Joins two spans. The last run of one and the first run of the next may become one run.
+    /// Joins two spans. The last run of the first span and the first run of the second span may
+    /// become one run.
     pub(super) fn of_both(these: Option<Self>, next: Option<Self>) -> Option<Self> {
         let (Some(these), Some(next)) = (these, next) else {
             return these.or(next);
@@ -181,7 +184,8 @@ pub struct Stretches {
     pub(super) all: Vec<Arc<Stretch>>,
     /// The length of new stretches in bytes.
     pub(super) length: u64,
-    /// The state of the digester after the beginning of the content, by which its kind was decided.
+    /// The state of the digester after the beginning of the content. The kind of the content was
+    /// decided by this beginning.
     pub(super) beginning: Arc<Digester>,
     /// The chunk that ends with the content.
     pub(super) last_chunk: Option<ChunkRun>,
@@ -190,8 +194,8 @@ pub struct Stretches {
 }
 
 impl Stretches {
-    /// Returns the stretches, without a stretch that reaches the end. They are the known stretches
-    /// of a content of which only the beginning is equal to this one.
+    /// Returns the stretches without the stretch that reaches the end of the content. The result is
+    /// for another content that has only the beginning in common with this content.
     #[must_use]
     pub fn of_beginning(&self) -> Self {
         let most = self.all.len() - usize::from(self.are_whole && !self.all.is_empty());
@@ -210,7 +214,7 @@ impl Stretches {
         stretches + Self::OF_BEGINNING
     }
 
-    /// The approximate memory of `beginning`: the scans of a digester.
+    /// The approximate memory of `beginning` in bytes. The scans of a digester take this memory.
     const OF_BEGINNING: usize = 160 << 10;
 
     /// Returns whether each stretch begins at the start of a block of the content.
@@ -221,7 +225,7 @@ impl Stretches {
             .all(|stretch| stretch.is_blocks())
     }
 
-    /// Returns the levels from which on the samples of all stretches are complete.
+    /// Returns the lowest levels at which the samples of all stretches are complete.
     pub(super) fn levels(&self) -> [u8; 2] {
         levels(&self.all)
     }
@@ -322,7 +326,7 @@ pub(super) fn thin(stretches: &mut [Arc<Stretch>]) {
     }
 }
 
-/// Returns the levels from which on the samples of all these stretches are complete.
+/// Returns the lowest levels at which the samples of all these stretches are complete.
 pub(super) fn levels(stretches: &[Arc<Stretch>]) -> [u8; 2] {
     [0, 1].map(|k| {
         let levels = stretches.iter().map(|stretch| stretch.samples[k].level);

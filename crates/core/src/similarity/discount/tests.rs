@@ -214,7 +214,7 @@ fn little_that_is_left_by_words_says_nothing() {
 }
 
 /// A chunk that ends in the text after a header is in few files. But its samples show that its text
-/// is common. If a sample in the chunk is rare, the chunk counts.
+/// is common. If a sample in the chunk is rare, the chunk counts as evidence.
 #[test]
 fn a_chunk_is_no_rarer_than_all_samples() {
     let (chunks, mut signature) = content(&[0, 1]);

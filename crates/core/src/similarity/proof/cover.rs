@@ -12,7 +12,7 @@ use crate::similarity::too_small;
 pub(in crate::similarity) struct WordLengths {
     /// The length of each word; [`Self::LONG`] if the length is in `long`.
     short: Vec<u8>,
-    /// The lengths of the words of at least [`Self::LONG`] bytes, each after the place of the word.
+    /// For each word of at least [`Self::LONG`] bytes, its place and its length.
     long: Vec<(u32, u32)>,
     /// The number of template words.
     of_template: usize,

@@ -1,4 +1,4 @@
-//! Proof of tables and of encoded data: contents in which line ends have another meaning than in a
+//! Measures tables and encoded data. In these contents, line ends have another meaning than in a
 //! text.
 //!
 //! Two *tables* of short rows are measured by their rows, if that gives a larger containment than
@@ -137,7 +137,7 @@ mod tests {
         (get(found.measures.a_in_b), get(found.measures.b_in_a))
     }
 
-    /// Makes rows of a number and an amount.
+    /// Makes rows. Each row has a number and an amount.
     fn rows(seed: usize, count: usize) -> Vec<String> {
         let number = |n: usize, of: usize| (n * 2_654_435 + seed * 7_919_777 + of) % 9_999_991;
         let row = |n| {

@@ -1,9 +1,10 @@
 //! Measures archives by their members, in any order and any packing.
 //!
-//! The texts among the members are measured in words and all others in bytes, each kind as one
-//! content. A word is covered if its run is anywhere in the other archive. Containments are shares
-//! of all bytes. The covered share of an archive's words counts as the same share of the bytes of
-//! its texts. If both archives have only texts, containments are shares of words.
+//! The texts among the members are measured in words, and all other members in bytes. The members
+//! of each kind are measured together, as one content. A word is covered if its run is anywhere in
+//! the other archive. Containments are shares of all bytes. The covered share of an archive's words
+//! counts as the same share of the bytes of its texts. If both archives have only texts,
+//! containments are shares of words.
 //!
 //! Texts keep their ends, so no shingle crosses from one text to the next. Other members are in the
 //! order of their digests. So the measure depends only on the two sets of members, and exchanging
@@ -34,8 +35,8 @@ struct Member {
     bytes: Vec<u8>,
 }
 
-/// The name of a member: the digest of its words if it is a text with enough words, else the digest
-/// of its bytes.
+/// The name of a member: the digest of its words if it is a text with enough words, and otherwise
+/// the digest of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum MemberName {
     Words(WordsDigest),

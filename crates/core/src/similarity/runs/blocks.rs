@@ -18,15 +18,15 @@ pub(super) const WIDTH: usize = 32;
 pub(super) const STEP: usize = LEAST_RUN - WIDTH + 1;
 
 /// The maximum number of slots that a search examines. An ordinary file never needs as many slots.
-/// A file made to collide is not indexed.
+/// In a file made to collide, a block that needs more slots is not indexed.
 const LONGEST_PROBE: usize = 256;
 
 /// The blocks of a file. Equal blocks are in a chain.
 pub(super) struct Blocks<'s> {
     data: &'s [u8],
     filter: Filter,
-    /// By hash: a tag, and the number of the first block of the chain plus 1. If the number is 0,
-    /// the slot is free.
+    /// For each slot of the hash table: a tag, and one more than the number of the first block of
+    /// the chain. If this second value is 0, the slot is free.
     heads: Vec<(u32, u32)>,
     /// The next equal block's number + 1, or 0.
     next: Vec<u32>,
@@ -80,7 +80,7 @@ impl<'s> Blocks<'s> {
         self.complete
     }
 
-    /// Returns whether a block begins at `at` that is not equal to an earlier block.
+    /// Returns whether a block begins at `at`, and no earlier block is equal to it.
     #[inline]
     pub(super) fn is_first(&self, at: usize) -> bool {
         at.is_multiple_of(STEP) && self.first.has(at / STEP)

@@ -1,4 +1,4 @@
-//! Marks the windows of one file that occur in another, or earlier in the same file.
+//! Marks the windows of one file that occur in another file, or earlier in the same file.
 //!
 //! The result is verified on the bytes. It is exact unless a file was made to collide
 //! ([`WindowSet`]). For files with any content, the time is linear in the sizes of both files:
@@ -104,8 +104,8 @@ fn by_blocks(
         Open { windows, crowd }
     });
     let mut roll = Roll::new(data, WIDTH);
-    // The work so far: one unit for each place that was compared, and one more for every 256 bytes
-    // by which the equal bytes continued there.
+    // The work so far. Each place that was compared is one unit. If the bytes after the place are
+    // equal, too, every 256 of them are one more unit.
     let mut work = 0;
     // All windows with a block that begins between `look` and `skip` are marked already.
     let (mut look, mut skip) = (usize::MAX, 0);

@@ -215,7 +215,7 @@ impl Starts for BlocksOfA<'_> {
     }
 }
 
-/// The first [`PLACES`] positions in b of each of some strings, ascending.
+/// For each of some strings, its first [`PLACES`] positions in b, ascending.
 struct Places {
     /// For each string, by its number, the index of its first node plus 1; 0 if it has no node.
     first: Vec<u32>,

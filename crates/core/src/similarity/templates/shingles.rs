@@ -2,8 +2,8 @@
 //!
 //! A text is measured in words, so the template must be known for each word. Sampled shingles do
 //! not show this, and chunks miss the words next to them. So the set has all shingles. A word is
-//! template if one of the shingles over it is in the set. By the same rule, a word is covered by
-//! another text.
+//! template if one of the shingles over it is in the set. The same rule decides whether another
+//! text covers a word.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -22,7 +22,7 @@ impl TemplateShingles {
         self.0.extend(shingles);
     }
 
-    /// Returns the fingerprints of the shingles that may be sampled.
+    /// Returns the fingerprints of those shingles that can be samples.
     pub(super) fn samples(shingles: &[u64]) -> impl Iterator<Item = Fingerprint> {
         let shingles = shingles.iter();
         shingles.filter_map(|&shingle| Fingerprint::of_hash(shingle))
@@ -69,7 +69,7 @@ pub struct CommonShingles {
 
 impl CommonShingles {
     /// Prepares to find the shingles that at least the share `share` (0..=1) of `contents` contents
-    /// have. Even if `share` is 0, at least one content has each of them.
+    /// have. Even if `share` is 0, each of them is in at least one content.
     pub fn new(contents: usize, share: f64) -> Self {
         Self {
             left: contents,

@@ -12,7 +12,7 @@ fn digest(bytes: &[u8]) -> Digest {
     Digest::of(bytes, &Params::default())
 }
 
-/// Makes files of a frame followed by `payload` bytes of their own.
+/// Makes files. Each file has the frame, followed by `payload` bytes of its own.
 fn framed(count: u64, frame: &[u8], payload: usize) -> Vec<Vec<u8>> {
     (0..count)
         .map(|file| [frame, &noise(100 + file, payload)].concat())

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const AT_ONCE: usize = 16;
 
 /// The shingles that were noted once, and those that were noted again. A shingle that was noted
-/// twice is always found. A shingle may also be found because it collides with another one. Several
-/// threads can note shingles at the same time.
+/// twice is always reported as repeated. Another shingle may be reported wrongly, because of a
+/// collision. Several threads can note shingles at the same time.
 #[derive(Debug)]
 pub struct SeenShingles {
-    /// Bits of the shingles noted once, and next to them bits of the shingles noted again. So both
-    /// are loaded from memory at once.
+    /// Bits of the shingles noted once, and next to them bits of the shingles noted again. So the
+    /// bits of both kinds are loaded from memory together.
     seen: Vec<[AtomicU64; 2]>,
 }
 

@@ -3,8 +3,8 @@
 /// The numbers of chains, each with the number of its entry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
-    /// One bit for each number, placed by its low bits. Most look-ups miss, and these bits are in
-    /// the processor's nearest cache.
+    /// One bit for each number. The low bits of the number give the place of its bit. Most look-ups
+    /// miss, and these bits are in the processor's nearest cache.
     hints: Vec<u64>,
     /// The number of a chain, and one more than its entry; 0 marks a free slot.
     slots: Vec<(u32, u32)>,

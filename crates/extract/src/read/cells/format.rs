@@ -267,7 +267,7 @@ fn unit(letter: char) -> Unit {
     }
 }
 
-/// Consumes the rest of a word if the input continues with it. Returns whether it does.
+/// If the input continues with the rest of a word, consumes the rest and returns true.
 fn word(from: &mut std::iter::Peekable<std::str::Chars<'_>>, rest: &str) -> bool {
     let mut ahead = from.clone();
     let is_there = rest.chars().all(|wanted| {

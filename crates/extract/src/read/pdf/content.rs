@@ -14,7 +14,7 @@ use hayro_syntax::reader::{Reader, ReaderExt};
 
 use super::Faults;
 
-/// The maximum number of operands. If an operator has more, only the last ones count.
+/// The maximum number of operands. If an operator has more, only the last ones are used.
 const MOST_OPERANDS: usize = 512;
 
 /// The maximum number of objects without an end (strings, arrays, dictionaries, images) whose end

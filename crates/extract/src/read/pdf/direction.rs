@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
-/// The number of glyphs before a mark (a vowel or an accent) that are searched for its letter. As
-/// many glyphs after the mark are searched.
+/// The number of glyphs before a mark (a vowel or an accent) that are searched for its letter. The
+/// same number of glyphs after the mark is searched, too.
 const NEAR: usize = 4;
 
 /// A glyph in the current line.
@@ -106,8 +106,8 @@ fn turn(line: &mut [OnLine]) {
     }
 }
 
-/// Moves each mark (a vowel or an accent) to the end of the letter that it is above. Then it sorts
-/// after the letter. The mark may have been drawn before the letter.
+/// Moves each mark (a vowel or an accent) to the end of the letter that it is above. So the mark is
+/// sorted after the letter, even if the mark was drawn first.
 fn place_marks(line: &mut [OnLine]) {
     let is_mark = |glyph: &OnLine| {
         let mark = |letter: char| letter.general_category() == GeneralCategory::NonspacingMark;

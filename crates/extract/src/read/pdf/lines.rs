@@ -6,7 +6,7 @@
 //! % of the size are enough, because kerning causes only small gaps there. Within a string, the gap
 //! must be wider than 20 % of the size, because letters may be spaced. In print, a blank is as wide
 //! as a quarter of the size, or a sixth in narrow lines. A glyph that is off the line by more than
-//! half its size begins another line. A glyph that is off the line by less is a superscript or a
+//! half its size begins another line. A glyph that is nearer to the line is a superscript or a
 //! subscript.
 //!
 //! All positions are measured along the line of the glyph, so turned pages and tables need no
@@ -24,16 +24,16 @@ use super::direction::{OnLine, is_right_to_left, to_reading_order};
 /// value is for gaps between strings, the second for gaps within a string.
 const BLANK: [f64; 2] = [0.15, 0.2];
 
-/// The distance between the baseline and a glyph, relative to the size of the letters, above which
-/// the glyph begins another line.
+/// A glyph begins another line if it is further from the baseline than this distance, relative to
+/// the size of the letters.
 const OFF_THE_LINE: f64 = 0.5;
 
-/// The distance, relative to the size of the letters, above which a glyph that lies further back
-/// begins another line. A shorter distance may be due to rounded widths in a long string.
+/// A glyph begins another line if it is further back than this distance, relative to the size of
+/// the letters. A shorter distance may be due to rounded widths in a long string.
 const BACK: f64 = 8.0;
 
-/// The distance, relative to the size of the letters, below which two equal letters are a single
-/// bold letter that was drawn twice.
+/// Two equal letters that are closer than this distance, relative to their size, are one bold
+/// letter that was drawn twice.
 const OVERPRINT: f64 = 0.12;
 
 /// The maximum number of glyphs in a line. A longer line is divided.

@@ -2,8 +2,8 @@
 //!
 //! A page has no words, only glyphs at positions. The libraries provide objects, streams
 //! ([`content`]) and the tables of codes of the fonts ([`font`]). [`page`] interprets the operators
-//! that place text. [`lines`] assembles words from the glyphs, and [`direction`] puts them in
-//! reading order.
+//! that place text. [`lines`] assembles words from the glyphs, and [`direction`] puts the letters
+//! of a line in reading order.
 //!
 //! # Unreadable pages
 //!
@@ -102,8 +102,8 @@ const MOST_REFERENCES: usize = 8;
 /// The maximum length in bytes of a reference to an information dictionary.
 const LONGEST_REFERENCE: usize = 40;
 
-/// Returns the information dictionary. The library gives no access to the trailer, so the bytes are
-/// searched for the reference in it.
+/// Returns the information dictionary. The library gives no access to the trailer, so the bytes of
+/// the file are searched for the reference in the trailer.
 fn information(document: &Pdf) -> Option<Dict<'_>> {
     let bytes = document.data().as_ref();
     let mut references = memchr::memmem::rfind_iter(bytes, b"/Info").take(MOST_REFERENCES);

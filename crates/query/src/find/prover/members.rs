@@ -24,8 +24,8 @@ use crate::find::{SentBytes, holders};
 impl Prover<'_> {
     /// Measures all contents of the subject against all contents of a place. A side without members
     /// has only its one content. Returns `None` if one of the two sides cannot be read or is too
-    /// large, or if the pair exceeds the budget and has no stored measures. A pair with stored
-    /// measures uses the budget, too.
+    /// large. Also returns `None` if the pair exceeds the budget and has no stored measures. A pair
+    /// with stored measures uses the budget, too.
     pub(in crate::find) fn measure_members(
         &mut self,
         ours: &ComparedSide,

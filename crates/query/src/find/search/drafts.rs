@@ -1,7 +1,7 @@
 //! Orders and measures drafts, which are pairs that are to be measured.
 //!
-//! A pair becomes a draft by its estimate, or by a rare passage. Drafts are measured while the
-//! budget of the question lasts. The others keep their estimates, with the intervals.
+//! A pair becomes a draft because of its estimate or because of a rare passage. Drafts are measured
+//! while the budget of the question lasts. The others keep their estimates, with the intervals.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ use super::{ComparedRendition, Search};
 use crate::find::Wanted;
 use crate::find::prover::{SubjectSide, UnmeasuredPair};
 
-/// A pair to be measured on the contents.
+/// A pair to be measured by reading its contents.
 pub(super) struct Draft {
     pub(super) place: Place,
     pub(super) compared: DraftSides,
@@ -66,7 +66,7 @@ impl Draft {
 /// the longest and rarest passages come first.
 const QUOTATIONS: usize = 128;
 
-/// The minimum number of bytes of a passage that are not common text.
+/// The number of bytes of a passage that must not be common text, so that the passage counts.
 const LEAST_PASSAGE: f64 = 128.0;
 
 impl Search<'_> {
@@ -91,9 +91,9 @@ impl Search<'_> {
         drafts
     }
 
-    /// Returns the pairs to be measured, in order. The frame that both contents of a pair have does
-    /// not count for their rarity. If the options select the rows of a listing, a pair with nothing
-    /// else in common is dropped.
+    /// Returns the pairs to be measured, in order. A frame that both contents of a pair have does
+    /// not count when their rarity is computed. If the options select the rows of a listing, a pair
+    /// with nothing else in common is dropped.
     fn without_frames(&mut self) -> Result<Vec<Draft>, AskError> {
         let (snapshot, scoped) = (self.snapshot, self.scoped);
         let is_here = |content, key| match scoped {
@@ -195,9 +195,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns a share of the subject's words: those that the other content has, too, but only in
-    /// text that many files have. It is `None` if unknown. Also returns the weight of the common
-    /// samples that still count.
+    /// Returns the share of the subject's words that the other content has only in text that many
+    /// files have. It is `None` if unknown. Also returns the weight of the common samples that
+    /// still count.
     fn lost(
         &mut self,
         (subject, row): (&SubjectSide, &ContentRow),
@@ -230,9 +230,9 @@ impl Search<'_> {
         Ok(lost.is_some_and(|(lost, share)| (share.get() - lost) * size < LEAST_PASSAGE))
     }
 
-    /// Refines the rarity of a proven pair, if the pair is listed only because little of its text
-    /// is common. The samples alone show too little for that decision, so the subject's words
-    /// nearest to common text are counted.
+    /// Refines the rarity of a proven pair, if the pair is listed only because few other files have
+    /// its text. The samples alone are too few for that decision. So the subject's words nearest to
+    /// the samples of common text are counted.
     fn with_rare_words(
         &mut self,
         pair: (&SubjectSide, &ContentRow),
@@ -259,8 +259,8 @@ impl Search<'_> {
         })
     }
 
-    /// Returns the row of a pair that was not read, if it has one. Its figures are estimated again:
-    /// the first estimate left boilerplate out and has no interval.
+    /// Returns the row of a pair that was not read, if the pair has a row. Its figures are
+    /// estimated again: the first estimate left boilerplate out and has no interval.
     fn unproven(&self, draft: &Draft) -> Result<Option<Match>, AskError> {
         let estimate = Match {
             rarity: draft.rarity_of_all,
@@ -297,7 +297,7 @@ impl Search<'_> {
         }))
     }
 
-    /// Returns the match of two places by their wholes, as it is shown if nothing is read.
+    /// Returns the match of two places by their wholes. It is shown if the two files are not read.
     fn shown_of_wholes(
         &self,
         ours: [Option<WholeDigest>; 2],

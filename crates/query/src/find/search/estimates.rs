@@ -50,7 +50,8 @@ pub(super) struct PlacedNominee {
 pub(super) enum NomineeFound {
     /// A match of the wholes of both files, of one kind: 0 for texts, 1 for other parts.
     Wholes(Occurrence, usize, (Measures, WholeDigest)),
-    /// A match of the text of a mail, or of a single file that is compared with a container.
+    /// A match of the text of a mail, or a match of a single file that is compared with a
+    /// container.
     Text(Place, (Measures, ByteLen), Option<(Occurrence, ContentRow)>),
     /// A final match.
     Row(Place, Box<Match>),
@@ -195,8 +196,8 @@ impl Search<'_> {
             if !could_relate && pair.passage.is_none() {
                 continue;
             }
-            // An estimate leaves boilerplate out, but a measured pair includes it. So each of them
-            // has a rarity of its own.
+            // An estimate leaves out boilerplate, but the measures of a read pair include it. So
+            // there are two rarities.
             let (rarity, rarity_of_all) = pair.counts.rarities(pair.sketch, &other.sketch());
             let is_equal = found.relation == Some(Relation::SameText);
             if self.are_rows_listed()
@@ -240,14 +241,14 @@ impl Search<'_> {
         self.options.exact || could(estimate.a_in_b, a) || could(estimate.b_in_a, b)
     }
 
-    /// Like [`Self::could_pass`], for the text of a mail.
+    /// Does the same as [`Self::could_pass`], for the text of a mail.
     fn could_pass_by(&self, pair: &ContentPair<'_>) -> bool {
         let other = pair.other.map(StoredSketch::sketch);
         other.is_none_or(|other| self.could_pass(pair, &other, &pair.measures))
     }
 
-    /// Returns the match of a pair at a place according to the index; `None`: both contents are
-    /// equal, but have too few words to count as the same text.
+    /// Returns the match of a pair at a place according to the index. Returns `None` if both
+    /// contents are equal, but have too few words to count as the same text.
     fn estimated(&self, pair: &ContentPair<'_>, occurrence: &Occurrence) -> Option<Match> {
         let named = |named: Named| Named {
             words: named.words.filter(|_| self.options.text),
@@ -306,8 +307,9 @@ impl ContentPair<'_> {
         if rarity.discounted(of_subject).get() >= Relation::PARTLY {
             return true;
         }
-        // The share of the other content is not discounted. Only samples of the subject are known
-        // to be boilerplate, so boilerplate samples of the other content are common to both.
+        // The share of the other content is not discounted. Boilerplate is known only among the
+        // samples of the subject. So all known boilerplate samples of the other content are common
+        // to both.
         let (common, rare) = (count(b, true), count(b, false));
         let all = common + rare;
         let in_common = Score::new(common as f64 / all.max(1) as f64);

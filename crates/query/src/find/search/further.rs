@@ -53,9 +53,9 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns whether a content counts as a near-copy of the subject because this rendition of it
-    /// is a near-copy. An archive or a mail counts only if the rendition is a whole, and if this
-    /// whole is most of the content of both files.
+    /// Returns whether a content counts as a near-copy of the subject because this rendition of the
+    /// content is a near-copy. An archive or a mail counts only if the rendition is a whole, and if
+    /// this whole is most of the content of both files.
     fn is_copy(&self, rendition: Rendition, content: ContentId) -> Result<bool, AskError> {
         if !self.holds_members(content)? {
             return Ok(true);
@@ -94,7 +94,7 @@ impl Search<'_> {
         Ok(count)
     }
 
-    /// Returns the further copies, except contents that have a row by another rendition.
+    /// Returns the further copies, except contents that have a row because of another rendition.
     pub(super) fn further_besides_rows(&mut self) -> FurtherCopies {
         let mut further = std::mem::take(&mut self.further);
         let has_row = |&content: &ContentId| self.rows.contains_key(&Place::file(content));

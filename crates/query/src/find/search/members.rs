@@ -1,4 +1,4 @@
-//! Selects the pairs of a search that are compared by members, with their evidence.
+//! Selects the pairs of a search that are compared by members, and collects the evidence for them.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::find::held::HeldNominee;
 impl Search<'_> {
     /// Returns the way in which a rendition of the subject is compared with a rendition of a place,
     /// or `None` if they are not compared. `row` is the row of the place's content. Equal contents
-    /// always count, whatever their renditions.
+    /// of files without members are always compared, even if their renditions differ.
     pub(super) fn meeting(
         &self,
         rendition: Rendition,
@@ -36,7 +36,8 @@ impl Search<'_> {
         if rendition.is_whole() {
             return Ok(Some(Meeting::Members));
         }
-        // Nearly every nominee is a file without renditions, which needs no index look-up.
+        // Nearly every nominee is a file that has only its own bytes. Such a file needs no look-up
+        // in the index.
         let other = if occurrence.number.is_none() && row.parts == 0 {
             Some(Faces::of(row.kind, []))
         } else {
@@ -203,7 +204,7 @@ impl Search<'_> {
         for member in &self.members.members {
             members.extend(self.snapshot.content_by_digest(&member.content)?);
         }
-        // Members beyond the bound are not compared by their samples. They only nominate files that
+        // Members beyond the bound are not compared by their samples. They nominate only files that
         // are equal to one of them.
         if let Some(own) = self.own_place {
             let held = held_contents(self.snapshot, own, usize::MAX)?;

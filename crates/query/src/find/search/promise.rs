@@ -1,10 +1,10 @@
 //! Rejects, by samples alone, texts that cannot be in the listing of a subject.
 //!
-//! On average, nine of ten texts that share samples with a subject have no entry in its listing. A
-//! large text keeps few samples. They cannot show whether the text has a twentieth of the subject
-//! or a quarter. The posting lists can: they have one shingle in eight, and the number of common
-//! shingles is known for every nominee. A text is read only if these samples allow at least one of
-//! two cases:
+//! On average, nine of ten texts that share samples with a subject have no entry in its listing.
+//! The index stores few samples of a large text. They cannot show whether the text has a twentieth
+//! or a quarter of the subject. The posting lists can show it: they have one shingle in eight. They
+//! give the number of these shingles that each nominee has in common with the subject. A text is
+//! read only if these samples allow at least one of two cases:
 //!
 //! * A quarter of the subject, without its boilerplate, lies in the text.
 //! * Most of the text lies in the subject.
@@ -13,10 +13,11 @@
 //!
 //! Suppose that words are edited at random and a part q of them stays. Then a part p = q⁵ of the
 //! shingles stays. The words in runs of five or more are 5q⁵ - 4q⁶ = 5p - 4p^(6/5) of all words.
-//! Any other distribution of edits leaves more shingles for the same number of words. A repeated
-//! text may lie in the other text as a whole, although samples of distinct shingles count it once.
+//! Any other distribution of edits leaves more shingles for the same number of words. The samples
+//! count repeated text only once, because their shingles are distinct. But all of the repeated text
+//! may lie in the other text.
 //!
-//! The true share of samples may exceed the sampled one by as much as in an
+//! The true share of common samples may exceed the observed one by as much as in an
 //! [estimate](similarity::interval).
 
 use resemble_core::sample::SamplesFrom;
@@ -60,7 +61,7 @@ impl<'a> ListingPromise<'a> {
     }
 
     /// Returns whether a content with these common samples may be in the listing. `own` and `other`
-    /// are the kept samples of both.
+    /// are the stored samples of the subject and of the content.
     pub(super) fn could_be_listed(
         &self,
         own: &Signature,
@@ -99,7 +100,7 @@ impl<'a> ListingPromise<'a> {
         if most_words(kept, of_other, other.repeats) < Relation::MOSTLY {
             return false;
         }
-        // The row's number also includes samples that are not kept with the content.
+        // `row.fingerprints` also counts samples that are not stored with the content.
         let all = f64::from(row.fingerprints) / 2f64.powi(i32::from(posted_level - row.level));
         let of_kept = other.fingerprints.len() as f64;
         let sparser = i32::from(posted_level) - i32::from(other.level);

@@ -104,7 +104,8 @@ impl Search<'_> {
             }));
         }
         similar.sort_by(|a, b| rank::compare(a.place(), b.place()));
-        // An archive may have several members of one name. Only the best row of a name is kept.
+        // An archive may have several members with the same name. Only the best row for each name
+        // is kept.
         let mut seen = HashSet::new();
         similar.retain(|row| row.names.is_empty() || seen.insert(row.shown.clone()));
         Ok(FoundRows {

@@ -22,7 +22,7 @@ use super::walk::WalkedFile;
 /// if these bytes equal those of another file.
 const HEAD: usize = 4 << 10;
 
-/// The maximum size of a file that is read whole at once.
+/// A file of at most this size is read whole in the first step.
 const AT_ONCE: u64 = 64 << 10;
 
 /// The maximum number of bytes in the files of one task, unless it is a single file.
@@ -34,11 +34,11 @@ const FILES: usize = 64;
 /// The property of a file that a task determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// Read permission.
+    /// Whether the file may be read.
     Access,
-    /// The digest of its beginning.
+    /// The digest of the file's beginning.
     Head,
-    /// The digest of its content.
+    /// The digest of the file's content.
     Whole,
 }
 
@@ -67,12 +67,12 @@ pub(super) struct Done {
     /// Digests of beginnings.
     pub(super) heads: Vec<(ContentDigest, u32)>,
     pub(super) contents: Vec<(ContentDigest, u32)>,
-    /// Files that could not be read, or were gone.
+    /// Files that could not be read or no longer existed.
     pub(super) lost: HashSet<u32>,
-    /// The number of unreadable files among the lost ones.
+    /// The number of unreadable files in `lost`.
     pub(super) unreadable: u64,
     pub(super) errors: Vec<SoftError>,
-    /// The number of files that changed meanwhile.
+    /// The number of files that changed between the walk and the end of reading.
     pub(super) moving: u64,
 }
 
@@ -220,7 +220,7 @@ impl EqualSizesWorker<'_, '_> {
                 self.done.errors.push(SoftError::of_io(path, &source));
                 self.done.unreadable += 1;
             }
-            // The path may have another file by now.
+            // Another file may be at the path by now.
             Err(ReadFailure::Gone | ReadFailure::NotRegular) => {
                 let path = PathText::from(self.file(place).path());
                 self.done.errors.push(SoftError::vanished(path));
@@ -236,7 +236,7 @@ impl EqualSizesWorker<'_, '_> {
     }
 
     /// Checks the permission to read a file. The file is opened only if the check fails, because
-    /// opening costs five times as much, and nearly all files may be read.
+    /// opening costs five times as much as the check, and nearly all files can be read.
     fn access(&self, place: u32) -> Result<(), ReadFailure> {
         let file = self.file(place);
         if access(file.path(), Access::READ_OK).is_err() {

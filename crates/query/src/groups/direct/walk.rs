@@ -35,7 +35,7 @@ impl WalkedFile {
         Path::new(OsStr::from_bytes(&self.path))
     }
 
-    /// Returns whether an open file is the one that the walk found, without a change since.
+    /// Returns whether an open file is the file that the walk found, and has not changed since.
     pub(super) fn is_as(&self, stat: &Stat) -> bool {
         let is_file = (stat.dev, stat.ino) == self.inode;
         is_file && (stat.size, stat.mtime.secs) == (self.size, self.mtime)
@@ -50,7 +50,7 @@ pub(super) struct Walked {
     pub(super) files: Vec<WalkedFile>,
     /// The paths that could not be listed or checked.
     pub(super) errors: Vec<SoftError>,
-    /// The number of names excluded by a pattern or the least size.
+    /// The number of names excluded by a pattern or by the minimum size.
     pub(super) skipped: u64,
     pub(super) progress: Progress,
 }
@@ -77,7 +77,7 @@ struct WalkTask {
 
 struct Walk<'a> {
     roots: Vec<Anchor>,
-    /// The paths of the scope, each with the rules below it. They may be nested.
+    /// The paths of the scope, each with the rules below it. One path may lie below another.
     bases: Vec<(PathBuf, Rules)>,
     min_size: u64,
     unindexed: Unindexed<'a>,

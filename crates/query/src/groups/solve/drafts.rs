@@ -1,8 +1,7 @@
 //! Measures drafts, which are candidate pairs that were estimated.
 //!
 //! The index data of two contents only decides whether they are read. The link and all its
-//! displayed figures are measured from the contents themselves. The drafts are visited in two
-//! passes:
+//! displayed figures are measured by reading the contents. The drafts are visited in two passes:
 //!
 //! 1. **Best first.** This pass decides which pairs the question may read
 //!    ([`resemble_relate::prove::cost::MOST_WORK`]). The pairs beyond that budget keep their
@@ -31,7 +30,7 @@ use resemble_relate::prove::cost::{ReadBudget, TAKEN_APART};
 use resemble_relate::renditions::{Rendition, layer, same_words};
 use resemble_relate::sort::{Merge, Record, SortedRun, Sorter, put_words, take_words};
 
-/// The number of drafts that a thread takes at once.
+/// The number of drafts that a thread takes in one step.
 const BATCH: usize = 64;
 
 /// An estimated pair of contents that may make links. Shares are in millionths.
@@ -59,8 +58,8 @@ impl LinkDraft {
     const BEYOND: u32 = 1 << 30;
     const COUNT: u32 = (1 << 30) - 1;
 
-    /// Creates a draft for two places. `may_link` is false if the pair is needed only for the link
-    /// of two archives.
+    /// Creates a draft for two places. `may_link` is false if the pair itself cannot be a link and
+    /// is needed only for the link of two archives.
     pub(super) fn new(
         (a, b): (u32, u32),
         measures: &Measures,
@@ -247,9 +246,9 @@ impl Record for LinkDraft {
 
 impl Solver<'_> {
     /// Measures the drafts that are needed, and makes links of those that share enough. Returns the
-    /// drafts that may become links when the question is asked again; all other drafts share too
-    /// little. Returns `None` if some drafts are beyond the read budget, because the choice depends
-    /// on all drafts.
+    /// drafts that may become links when the question is asked again. The contents of all other
+    /// drafts share too little. Returns `None` if some drafts are beyond the read budget. Then all
+    /// drafts are needed to choose those within the budget.
     pub(super) fn prove(
         &self,
         drafts: Vec<SortedRun<LinkDraft>>,
@@ -313,7 +312,7 @@ impl Solver<'_> {
     }
 
     /// Stores the links of a draft. Returns whether the draft made a link, or might make one if
-    /// more could be read.
+    /// both contents could be read.
     fn settle(
         &self,
         draft: &LinkDraft,
@@ -391,9 +390,9 @@ impl Solver<'_> {
     }
 
     /// Checks again a proven pair that would be a link without the discount for common text. If the
-    /// samples show too little, the words nearest to the common text decide. In a file with a long
-    /// header, few samples remain of the words that an edited version shares. The returned flag is
-    /// false if a content could not be read.
+    /// samples leave the result open, the words nearest to the common text decide. In a file with a
+    /// long header, few samples lie outside the header, in the words that an edited version shares.
+    /// The returned flag is false if a content could not be read.
     fn with_rare_words(
         &self,
         places: (u32, u32),
@@ -437,8 +436,8 @@ impl Solver<'_> {
         };
         let left = |rarity: Rarity, share: Option<Score>| share.map(|raw| rarity.discounted(raw));
         let of_both = left(in_a, a_in_b).min(left(in_b, b_in_a));
-        // The ids of the contents decide which of them is a, and ids depend on the order of
-        // scanning. The result must not depend on this order.
+        // The content with the lesser id is a, and ids depend on the order of scanning. The result
+        // must not depend on this order.
         let of_a = (a_in_b, in_a.weight, in_a.contents);
         let of_b = (b_in_a, in_b.weight, in_b.contents);
         let found = PairFound {
@@ -449,8 +448,8 @@ impl Solver<'_> {
         Ok((found, true))
     }
 
-    /// Returns the link of an archive and a single file, from a member's link to that file. The
-    /// file is measured against the whole archive when the links are joined.
+    /// Returns the link of an archive and a single file. It is made from the link of a member and
+    /// that file. The file is measured against the whole archive when the links are joined.
     pub(super) fn link_of_held(
         &self,
         (one, other): ((u32, Rendition), (u32, Rendition)),
@@ -511,7 +510,7 @@ impl Solver<'_> {
 pub(super) struct Ways {
     /// The files are compared by these two contents.
     pub(super) met: bool,
-    /// One content is a member of an archive, and the other file is a single file.
+    /// One content is a member of an archive, and the other is that of a single file.
     pub(super) held: bool,
     /// Both contents are wholes of archives.
     pub(super) whole: bool,

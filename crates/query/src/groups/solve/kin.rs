@@ -1,5 +1,5 @@
-//! Computes the kinship of two contents that are not texts. Kinship shows whether they share more
-//! than unrelated contents do.
+//! Computes the kinship of two contents that are not texts. Kinship shows whether these contents
+//! share more than unrelated contents do.
 //!
 //! Kinship depends on how few contents have the common pieces ([`WindowCounts`]). If a problem is
 //! solved in parts, the lists of a part lack some of these contents. Then the lists of the index
@@ -18,15 +18,15 @@ use resemble_relate::nominate::kinship::{Kinships, WindowCounts, rare_in_less, s
 
 use super::{BlockContent, Solver};
 
-/// The place where two contents met.
+/// The part of the search that compares two contents.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum MatchContext<'k> {
-    /// In a block that has all contents of their problem. The numbers are their places in the
-    /// block.
+    /// The pair is in a block that has all contents of its problem. The numbers are the places of
+    /// the two contents in the block.
     Whole(&'k Kinships, (usize, usize)),
     /// The pair is in a part of its problem.
     Part,
-    /// A member of a family met its leader.
+    /// The pair is a member of a family and its leader.
     Family,
 }
 
@@ -49,8 +49,8 @@ impl Solver<'_> {
         let ignored = |of: &[Fingerprint]| of.iter().filter(|f| f.level() >= level).count();
         let windows = WindowCounts::of(of_a, of_b).and(ignored(a.1), ignored(b.1));
         let (are_kin, common, rare) = match met {
-            // In a family all contents have the same windows, which then weigh little. Near-copies
-            // are the closest kin nevertheless.
+            // All contents of a family have the same windows, so each window has little weight. But
+            // near-copies are the closest kin.
             MatchContext::Family => return Ok(Some(1.0)),
             MatchContext::Whole(known, pair) => {
                 let is_at_most = |most| Ok::<_, AskError>(known.is_at_most(pair, level, most));
@@ -113,7 +113,7 @@ impl Solver<'_> {
             PostingKind::Chunk => CHUNK,
         };
         self.snapshot.postings(kind, keys, &mut |at, contents| {
-            // Pieces of the leader of a family nominate none of its members.
+            // The members of a family are not nominated by the pieces of its leader.
             let is_its_own = |&place: &u32| {
                 let of_leader = self.families.of_leader(place);
                 of_leader.is_none_or(|pieces| !pieces.contains(&(keys[at] | mark)))

@@ -1,15 +1,16 @@
 //! Caches drafts for the next identical question.
 //!
-//! The index data determines, by estimates, which pairs of a collection may be links. If the
-//! measures of these pairs are already stored, the estimates take nine tenths of the time. So the
+//! The question first estimates, from the index, which pairs of a collection may be links. If the
+//! measures of these pairs are already stored, the estimates take nine tenths of its time. So the
 //! drafts are stored under a name made of all their inputs: the ordered contents, their renditions
 //! and families, the limit, and the terms of a link. If any input changes, the name does too. File
-//! names are no input. Drafts that were measured and rejected, which are most, are left out: they
+//! names are not an input. Most drafts are measured and rejected. They are not stored, because they
 //! would be rejected again.
 //!
-//! Drafts are not stored if the question is about one file, if templates are marked, if memory is
-//! bounded, or if some drafts are beyond the read budget. Drafts of a caller who does not see
-//! everything are not stored, either: which pieces are common depends on all visible files.
+//! Drafts are not stored if the question is about one file, or if templates are marked. They are
+//! not stored, either, if memory is bounded, or if some drafts are beyond the read budget. The same
+//! applies to drafts of a caller who does not see all files. The visible files determine which
+//! pieces are common.
 
 use resemble_core::hash::content::digest;
 use resemble_index::Snapshot;
@@ -21,11 +22,11 @@ use resemble_relate::findings::FindingsCache;
 use resemble_relate::join::CommonPieces;
 use resemble_relate::join::Table;
 
-/// The version is part of every name. It is raised when drafts are laid out, nominated or estimated
-/// in another way.
+/// The version is part of every name. It must be raised when the code lays out, nominates or
+/// estimates drafts in another way.
 const VERSION: u64 = 5;
 
-/// Fewer drafts than this are faster to compute than to store.
+/// If there are fewer drafts than this, computing them is faster than storing them.
 const LEAST: usize = 256;
 
 /// The stored drafts of one collection.
@@ -38,8 +39,8 @@ pub(in crate::groups) struct KnownDrafts<'a> {
 }
 
 impl<'a> KnownDrafts<'a> {
-    /// Returns the access to the stored drafts of these contents. Returns `None` if drafts must not
-    /// be stored.
+    /// Returns the object that reads and writes the stored drafts of these contents. Returns `None`
+    /// if drafts must not be stored.
     pub(in crate::groups) fn of(
         cache: &'a dyn FindingsCache,
         (snapshot, table, common): (&Snapshot, &Table, &CommonPieces),
@@ -70,7 +71,7 @@ impl<'a> KnownDrafts<'a> {
     }
 
     /// Returns the drafts that [`Self::put`] stored, in order. Returns `None` if nothing is stored,
-    /// or if it cannot be decoded.
+    /// or if the stored bytes cannot be decoded.
     pub(super) fn get(&self) -> Option<Vec<LinkDraft>> {
         let bytes = self.cache.get(&self.name)?;
         let (mut reader, mut before) = (Reader(&bytes), 0);

@@ -1,4 +1,4 @@
-//! Makes drafts of given pairs, as [`super`] does of the pairs that it finds itself.
+//! Makes drafts of given pairs. [`super`] makes drafts of the pairs that it finds itself.
 //!
 //! If memory is unbounded, problems are solved as usual, but a block is not searched for pairs. So
 //! the figures of a pair are added up in the same order as usual. If memory is bounded, the two
@@ -32,7 +32,7 @@ impl Solver<'_> {
             let place = place as u32;
             let mut greater = Vec::new();
             given.read(place, &mut greater)?;
-            // A content of another set shares only ignored pieces with this one.
+            // A content of another set shares only ignored pieces with this content.
             greater.retain(|&other| sets[other as usize] == set);
             if greater.is_empty() {
                 return Ok(());

@@ -19,8 +19,9 @@ fn content(blocks: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Returns the pairs of contents that `pairs` reports as related. They cannot be computed from the
-/// bytes: a common part is no evidence if too many other contents have it.
+/// Returns the pairs of contents that `pairs` reports as related. These pairs cannot be computed
+/// from the bytes of two files alone, because a common part is no evidence if too many other
+/// contents have it.
 fn related(scene: &Scene) -> BTreeSet<(Vec<u8>, Vec<u8>)> {
     let request = PairsRequest {
         scope: scene.scope(),
@@ -86,8 +87,8 @@ fn check(
                 "{path} is in no row"
             );
         }
-        // The summary counts each file once, by its row in `own`. If a file has only rows in
-        // `beside`, it counts by one of them.
+        // The summary counts each file once, with the class of its row in `own`. If a file has only
+        // rows in `beside`, the summary uses the class of one of them.
         let mut counts = [summary.classes_a, summary.classes_b][side];
         let all = Class::ALL.map(|class| *counts.of(class));
         prop_assert_eq!(all.iter().sum::<u64>(), tree.len() as u64);
@@ -144,8 +145,8 @@ fn check(
             prop_assert_eq!(own[0].get(path), Some(&vec![Class::Same]));
         }
     }
-    // Some files of a content have no equal file at their own path. The number of moved files is
-    // the lesser of the numbers of these files on both sides. The rest are copies.
+    // Some files of a content have no equal file at their own path. Each side has a number of such
+    // files. The lesser number is the number of moved files. The rest are copies.
     let mut contents: BTreeSet<&Vec<u8>> = a.values().collect();
     contents.retain(|content| b.values().any(|other| other == *content));
     for content in contents {

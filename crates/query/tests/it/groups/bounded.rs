@@ -78,7 +78,7 @@ fn answer(snapshot: &Snapshot, request: &GroupsRequest) -> (String, Vec<String>)
         0,
         "nothing is left"
     );
-    // With a memory bound there may be other notes, but the results must be the same.
+    // With a memory bound, the answer may have other notes, but the same results.
     let notes = std::mem::take(&mut whole.body.summary.notes);
     let header = serde_json::to_string(&whole.header).expect("JSON");
     let rows: Vec<String> = whole

@@ -1,10 +1,11 @@
 //! Tests a chain of versions. Each version resembles only versions near it, and the first and the
 //! last version have nothing in common. The tests check the groups, their order in time, and the
-//! files in no group.
+//! files that are in no group.
 
 use super::*;
 
-/// Returns a chain of versions of eight pages. Each has seven pages of the previous one.
+/// Returns a chain of versions of eight pages. Each version has seven pages of the previous
+/// version.
 fn drifting(count: usize) -> Vec<Vec<u8>> {
     let pages: Vec<Vec<u8>> = (0..count as u64 + 8)
         .map(|page| text(100 + page, 2000))
@@ -101,8 +102,8 @@ fn a_family_follows_the_chain_by_time() {
     assert!(alone.clusters.is_empty() && alone.identical.is_empty());
 }
 
-/// A book may contain a version of a family. Neither the book nor the other text in it counts as a
-/// version then.
+/// A book may contain a version of a family. Then neither the book nor its other texts count as
+/// versions.
 #[test]
 fn a_family_steps_from_no_part_to_its_whole() {
     let scene = Scene::new();
@@ -123,7 +124,7 @@ fn a_family_steps_from_no_part_to_its_whole() {
     };
     let versions: Vec<String> = (0..14).map(|at| format!("v{at:02}")).collect();
     assert_eq!(members("v05"), versions);
-    // The chapter makes up most of the book, so these two count as versions of each other.
+    // The chapter is most of the book, so the chapter and the book count as versions of each other.
     assert_eq!(members("chapter"), ["book", "chapter"]);
 }
 

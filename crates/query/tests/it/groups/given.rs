@@ -1,7 +1,7 @@
-//! Pairs may be found by another program, such as an SQL engine. With such pairs the answer is the
-//! same as without them, or the question fails.
+//! Another program, such as an SQL engine, can find the pairs. With pairs from such a program, the
+//! answer is the same as without them, or the question fails.
 //!
-//! The engine here follows docs/scale.md word for word, with maps instead of tables.
+//! The simulated engine follows docs/scale.md exactly, but with maps instead of tables.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -31,7 +31,7 @@ use crate::scene::fake::{fake, member, text_of};
 /// Distinguishes samples from chunks.
 type Piece = (bool, u64);
 
-/// The data of one content, as they are in the tables.
+/// The data that the tables have about one content.
 struct Content {
     name: i64,
     size: u64,
@@ -225,7 +225,7 @@ fn of_pairs(scene: &Scene, request: &GroupsRequest, given: &Engine) -> Result<Gr
     Ok(whole.body)
 }
 
-/// Checks that the answers with and without the engine's pairs are equal, with and without a memory
+/// Checks that the engine's pairs do not change the answer. Checks this with and without a memory
 /// bound.
 fn assert_same(scene: &Scene, request: &GroupsRequest) -> Groups {
     let snapshot = scene.snapshot();
@@ -240,7 +240,7 @@ fn assert_same(scene: &Scene, request: &GroupsRequest) -> Groups {
         };
         let found = of_pairs(scene, &request, &engine).expect("an answer");
         let mut expected = expected.body.clone();
-        // With a memory bound there may be other notes.
+        // With a memory bound, the answer may have other notes.
         expected.summary.notes.clone_from(&found.summary.notes);
         assert_eq!(found, expected, "{memory:?} {request:?}");
     }
@@ -256,7 +256,7 @@ fn request(scene: &Scene, degree: Option<u32>) -> GroupsRequest {
     }
 }
 
-/// Returns a version of a text in which every `every`-th sentence is replaced.
+/// Returns a version of a text. One sentence in `every` is replaced.
 fn version(text: &str, seed: u64, every: usize) -> String {
     let lines = text.split_inclusive('\n').enumerate();
     let edited = lines.map(|(at, line)| {
@@ -269,7 +269,8 @@ fn version(text: &str, seed: u64, every: usize) -> String {
     edited.collect()
 }
 
-/// Writes versions, texts under headers, small and large ones, binaries, archives and documents.
+/// Writes versions, texts with common headers, small and large texts, binaries, archives and
+/// documents.
 fn made(seed: u64) -> Scene {
     let mut scene = Scene::with_parts();
     let mut random = Random::new(seed);
@@ -337,8 +338,8 @@ proptest! {
     }
 }
 
-/// The question counts the 90 near-copies of a page as one file. So for the question, the page's
-/// text is in few files, and the text pairs the quotations with the near-copies. For the engine,
+/// The question counts the 90 near-copies of a page as one file. So for the question, few files
+/// have the page's text, and this text pairs the quotations with the near-copies. For the engine,
 /// more than 70 contents have the text, so it is boilerplate.
 #[test]
 fn what_only_near_copies_make_common_is_paired_at_home() {
@@ -373,8 +374,9 @@ fn what_only_near_copies_make_common_is_paired_at_home() {
     assert!(found.clusters.iter().any(has_page));
 }
 
-/// If only small texts keep a sample, the question also counts the large texts that have it. So it
-/// may find that the sample is boilerplate. The engine does not count the large texts.
+/// If the signatures of only small texts keep a sample, the question also counts the large texts
+/// that have the sample. So it may find that the sample is boilerplate. The engine does not count
+/// the large texts.
 #[test]
 fn levels_are_corrected_at_home() {
     let mut scene = Scene::new();
@@ -471,7 +473,7 @@ fn other_figures_make_no_answer() {
     assert!(is_refused, "{refused:?}");
 }
 
-/// A listed file that is gone or has other bytes is not measured.
+/// If a listed file no longer exists or has other bytes, it is not measured.
 #[test]
 fn listed_files_are_what_they_were() {
     let scene = versions();
@@ -494,7 +496,7 @@ fn is_amiss(answer: &Result<Groups, AskError>) -> bool {
 #[test]
 fn wrong_pairs_make_no_answer() {
     let mut scene = made(7);
-    // Two files that have only one sentence in common are no candidates.
+    // Two files that have only one sentence in common are not candidates.
     for at in 0..12 {
         let sentence = sentences(9000 + at, 1);
         for side in 0..2 {

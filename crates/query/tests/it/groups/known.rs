@@ -11,7 +11,7 @@ use resemble_testutil::prose::{edited, prose};
 
 use super::*;
 
-/// Stores everything, and counts hits.
+/// A cache that stores everything and counts hits.
 #[derive(Debug, Default)]
 struct Watched {
     kept: Mutex<HashMap<String, Arc<[u8]>>>,
@@ -93,8 +93,8 @@ fn a_second_question_drafts_nothing() {
     let alone = order_with_parts(&asked.snapshot, &request, None, KnownPairs::None, dir);
     assert_eq!(order.expect("an answer"), alone.expect("an answer"));
     assert_eq!(cache.seen(), (1, 1));
-    // A question about one file, or with a memory bound, does not use the drafts of the whole
-    // question.
+    // A question about one file, or with a memory bound, does not use the drafts that a question
+    // about all files stored.
     let bounded = GroupsRequest {
         memory: Some(8 << 20),
         ..request.clone()
@@ -148,7 +148,7 @@ fn what_drafts_follow_from_is_in_their_name() {
     let asked = Asked::of(asked.scene);
     assert_eq!(known(&asked, &request, &cache), asked.whole(&request));
     assert_eq!(cache.seen().1, 0);
-    // Templates remove drafted content.
+    // The template removes content of which drafts were stored.
     let Asked { mut scene, .. } = asked;
     scene.mark(&["first", "v03"]);
     let snapshot = scene.snapshot();
@@ -158,7 +158,7 @@ fn what_drafts_follow_from_is_in_their_name() {
     assert_eq!(cache.seen(), (before, 0));
 }
 
-/// Damages stored bytes.
+/// A function that damages stored bytes.
 type Damage = fn(&[u8]) -> Vec<u8>;
 
 #[test]

@@ -1,4 +1,5 @@
-//! The figures of groups are measured on the contents, and equal those of every other question.
+//! The figures of groups are measured by reading the contents. They equal those of every other
+//! question.
 
 use std::sync::Arc;
 
@@ -203,13 +204,14 @@ fn exact(a: &PathText, b: &PathText) -> (Proven, (ByteLen, ByteLen)) {
     (a.measure(&b, Unit::Words), (a.size(), b.size()))
 }
 
-/// The files are drivers of one vendor. About a quarter of each is the same header; the rest
+/// The files are drivers of one vendor. In each file, about a quarter is the same header. The rest
 /// differs.
 #[test]
 fn no_link_fails_the_definition() {
     let scene = Scene::new();
     let header = sentences(9800, 12);
-    // Only 11 files have the header. In a dozen files it would be a frame, which is no evidence.
+    // Only 11 files have the header. If a dozen files had it, it would be a frame, which is no
+    // evidence.
     for n in 0..11_u64 {
         let body = prose(9900 + n, 1500 + 97 * n as usize);
         let driver = [header.as_bytes(), &body[..]].concat();

@@ -1,4 +1,4 @@
-//! Makes a tree of files of all kinds, most of them with a related file.
+//! Makes a tree of files of all kinds. Most files have a related file.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,8 @@ fn script(first: u32, letters: usize, blanks: bool, seed: u64) -> Vec<String> {
     (0..500).map(|_| word()).collect()
 }
 
-/// Returns a text in a script and its revision: every 40th word differs, and more is appended.
+/// Returns a text in a script, and its revision: every 40th word differs, and further words are
+/// appended.
 fn revised(first: u32, letters: usize, blanks: bool, seed: u64) -> [String; 2] {
     let text = script(first, letters, blanks, seed);
     let others = script(first, letters, blanks, seed + 1000);
@@ -35,7 +36,7 @@ fn revised(first: u32, letters: usize, blanks: bool, seed: u64) -> [String; 2] {
     [text.join(between), revision.join(between)]
 }
 
-/// Returns a document of a program that puts the same template into each document.
+/// Returns a document that a program writes. The program puts the same template into each document.
 fn document(number: usize, text: &str) -> Vec<u8> {
     // The template is stored as the name of a skipped part before the text. All documents are
     // scrambled by the same key, so their bytes share the template.
@@ -88,7 +89,7 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
         add(&format!("{name}.txt"), text.as_bytes());
         add(&format!("{name} revised.txt"), revision.as_bytes());
     }
-    // Another encoding.
+    // A text in another encoding.
     let german = revised(0xe0, 20, true, 30)
         .map(|text| -> Vec<u8> { text.chars().map(|letter| letter as u8).collect() });
     add("latin-1.txt", &german[0]);
@@ -126,8 +127,8 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
         "letter edited.html",
         page(&letter.replacen("end. ", "fin. ", 4)).as_bytes(),
     );
-    // One text with four spellings of its accented letters, and a half of its page that begins
-    // within a tag.
+    // One text with four encodings of its accented letters. One half of the text's page is also a
+    // file. It begins within a tag.
     let accents = sentences(51, 60).replace('\n', " ");
     let written = |e: &str, o: &str| accents.replace('e', e).replace('o', o);
     add("accents.txt", written("é", "ộ").as_bytes());
@@ -172,7 +173,7 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
     add("image.bin", &image);
     add("cut image.bin", &image[2500..]);
     add("image.bin.gz", &fake(6, &[packed("image.bin", &image)]));
-    // A binary that is packed twice. The inner packing stores its bytes as they are.
+    // A binary that is packed twice. The inner layer stores the bytes of the binary unchanged.
     let once = [&b"\0head"[..], &image].concat();
     let image_twice = [
         packed("image.bin.gz", once),
@@ -268,7 +269,7 @@ pub(crate) fn mixed() -> BTreeMap<String, Vec<u8>> {
         records(&(0..240).collect::<Vec<_>>()).as_bytes(),
     );
     add("third of records.json", records(&third).as_bytes());
-    // Few bytes.
+    // Files of few bytes.
     add("few.txt", b"only a few words are in here");
     add("few more.txt", b"only a few words are in here as well");
     files

@@ -8,8 +8,8 @@ use resemble_testutil::random::noise;
 
 use super::{Answers, ask_all, assert_no_contradiction, scene};
 
-/// Each file also has content of its own. Nearly all of its bytes are repetitions that other files
-/// have, so the shares are high.
+/// Each file also has content of its own. Nearly all of the file's bytes are repetitions that other
+/// files have, so the shares are high.
 #[test]
 fn no_verb_lists_files_for_what_they_repeat() {
     let pattern = noise(1, 60);

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Checks the pairs that `compare` itself finds between two trees.
+/// Checks the pairs that `compare` finds on its own between two trees.
 #[test]
 fn what_compare_finds_between_two_trees_is_what_why_says() {
     let files = mixed();
@@ -34,7 +34,7 @@ fn what_compare_finds_between_two_trees_is_what_why_says() {
     scene.write("b/same name", &files["letter.html"]);
     scene.scan();
     let answer = compared(&scene, "a", "b");
-    // The only errors are the reports of documents about their skipped parts.
+    // The only errors are those about skipped parts of documents.
     let mut kinds = answer.errors.iter().map(|error| error.kind);
     assert!(kinds.all(|kind| kind == SoftErrorKind::Unread));
     let mut found: BTreeMap<(String, String), PairFigures> = BTreeMap::new();
@@ -92,7 +92,8 @@ fn what_compare_finds_between_two_trees_is_what_why_says() {
     }
 }
 
-/// If two directories have one file each, `dirs` shows for them the shares of the two files.
+/// If each of two directories has one file, `dirs` shows the shares of these two files for the
+/// directories.
 #[test]
 fn what_dirs_adds_up_is_what_why_says() {
     let files = mixed();
@@ -125,7 +126,7 @@ fn what_dirs_adds_up_is_what_why_says() {
         for (said, known, name) in shares {
             let said = said.score().expect("said").get();
             let known = known.expect("known").get();
-            // `dirs` counts whole bytes, so its shares are rounded.
+            // The shares of `dirs` are rounded, because it counts whole bytes.
             let least = 2.0 / files[name].len() as f64;
             assert!(
                 (said - known).abs() <= least,

@@ -32,7 +32,7 @@ fn the_layer_can_be_switched_on_later() {
     let text = sentences(1, 30);
     scene.write("a.docx", fake(1, &[text_of(&text)]));
     scene.write("a.txt", &text);
-    // The files have settled, so only the switched option causes them to be read again.
+    // The files have settled, so they are read again only because the option was switched.
     let mut off = scene.later();
     let target = [Target::subtree(scene.root())];
     off.reconcile(&target, &mut Unobserved).expect("scanned");
@@ -55,7 +55,8 @@ fn the_layer_can_be_switched_on_later() {
     scene.ingest = off;
 }
 
-/// Two roots have equal documents. The parts stay until the option is off for both roots.
+/// Two roots have equal documents. The parts stay in the index until the option is off for both
+/// roots.
 #[test]
 fn the_layer_can_be_switched_off_later() {
     let scene = Scene::with_parts();
@@ -89,7 +90,7 @@ fn the_layer_can_be_switched_off_later() {
         let has_text = by_text.iter().any(|(path, ..)| path.ends_with("docx"));
         assert_eq!(has_text, expected == Look::Apart, "{texts:?}");
     }
-    // A question that takes nothing apart leaves the parts to the next question.
+    // A question that takes no documents apart leaves stored parts for the next question.
     let mut options = ingest.options().clone();
     options.roots[0].text = true;
     let targets = roots.each_ref().map(Target::subtree);
@@ -429,7 +430,7 @@ fn a_file_that_changes_while_it_is_taken_apart_is_read_again() {
         found_by(&scene, "new.txt"),
         [row("a.docx", Relation::SameText, Layer::Text)]
     );
-    // Nothing of the first, outdated reading remains.
+    // The index has nothing from the first reading, which is outdated.
     assert_eq!((scene.totals().parts, scene.totals().skipped), (1, 1));
 }
 

@@ -1,6 +1,6 @@
 //! Simulated archives and documents, and the reader that takes them apart.
 //!
-//! Their contents are scrambled, so that their own bytes share nothing with their members.
+//! Their bytes are scrambled, so that a simulated archive shares no bytes with its members.
 
 use std::os::fd::BorrowedFd;
 

@@ -146,7 +146,7 @@ impl Scene {
         self.look(&[Target::subtree(root)])
     }
 
-    /// Returns another writer of the same index, for which every file has settled.
+    /// Returns another writer of the same index. For this writer, every file has settled.
     pub(crate) fn later(&self) -> Ingest {
         let options = IngestOptions {
             settle_window: Duration::ZERO,

@@ -1,4 +1,4 @@
-//! Tests families of contents with made-up pieces, and of real texts.
+//! Tests families of contents whose pieces are made up, and families of texts that are read.
 
 use std::convert::Infallible;
 
@@ -66,7 +66,7 @@ fn two_families_of_one_name_have_two_leaders() {
     assert_eq!(families.members().count(), 498);
 }
 
-/// Every tenth copy has a changed line whose fingerprint is the least, so it has another first
+/// Every tenth copy has a changed line with the least fingerprint, so the copy has another first
 /// name.
 #[test]
 fn a_copy_with_another_name_is_a_member() {
@@ -80,8 +80,8 @@ fn a_copy_with_another_name_is_a_member() {
     assert_eq!(families.members().count(), 499);
 }
 
-/// Every second copy has a changed line whose fingerprint is the least. So at most 64 copies have
-/// the same first name.
+/// Every second copy has a changed line with the least fingerprint. So at most 64 copies have the
+/// same first name.
 #[test]
 fn near_copies_meet_by_any_of_their_names() {
     let names: Vec<FamilyNames> = (0..100u64)
@@ -94,8 +94,8 @@ fn near_copies_meet_by_any_of_their_names() {
     assert_eq!(families.members().count(), 99);
 }
 
-/// All files have a licence whose fingerprint is the least, so they have the same first name. A
-/// hundred of the files are copies of one page.
+/// All files have a licence with the least fingerprint, so they have the same first name. A hundred
+/// of the files are copies of one page.
 #[test]
 fn a_family_under_a_common_header_is_found_by_its_next_name() {
     let is_copy = |place: u64| place < 100;
@@ -240,8 +240,8 @@ const CHANGES: [Change; 4] = [
     Change::WordsReplaced,
 ];
 
-/// Checks that the copies of a page are one family after any kind of change, whatever their number.
-/// No other page may be in that family.
+/// Checks that the copies of a page are one family after any kind of change, for several numbers of
+/// copies. No other page may be in that family.
 #[test]
 fn near_copies_of_a_page_are_one_family() {
     for change in CHANGES {
@@ -268,7 +268,7 @@ fn near_copies_of_a_page_are_one_family() {
     }
 }
 
-/// Each file has the same header, which is 60 % of the file, and a text of its own.
+/// All files have the same header, which is 60 % of each file. The rest of each file is different.
 #[test]
 fn files_under_one_header_are_no_family() {
     for (files, seeds) in [(300, 8), (1000, 2), (5000, 1)] {

@@ -1,7 +1,8 @@
 //! Reads each text of a question once, and compares it with the others.
 //!
-//! 1. **Read.** Each text is cut into words, and its shingles are kept. A filter of a few bits for
-//!    each shingle records which shingles recur. Shingles that only one text has are then dropped.
+//! 1. **Read.** Each text is cut into words, and its shingles are kept. A filter with a few bits
+//!    for each shingle records which shingles occur in several texts. Then the other shingles are
+//!    dropped.
 //! 2. **Number.** Shingles that several texts have are numbered, and listed with these texts
 //!    (`SharedChains`). All shingles are used, and not only samples, so that no pair is missed.
 //!    Shingles that always occur together share one number.
@@ -17,8 +18,8 @@
 //!
 //! If a shingle within the limit is in more than [`LARGE`] texts, most of these are near-copies.
 //! Then each text is paired only with the first of these texts and its neighbours in the order of
-//! paths. So time and memory stay linear. The answer reports how many texts have fewer rows than
-//! they have near-copies.
+//! paths. So time and memory stay linear. The answer reports the number of texts that have fewer
+//! rows than near-copies.
 //!
 //! # Memory
 //!
@@ -50,18 +51,18 @@ mod tables;
 
 use shared::{SharedChains, families};
 
-/// If a question has more bytes of text than this, its texts are read only with `--exact`.
+/// If the texts of a question have more bytes than this, they are read only with `--exact`.
 pub const TEXTS_READ: ByteLen = ByteLen(256 << 20);
 
-/// The number of distinct shingles below which a text is small.
+/// A text with fewer distinct shingles than this is small.
 const SMALL: u32 = 256;
 
-/// The minimum weight of common rare shingles for which two texts are compared. Any run that is
-/// evidence has a larger weight.
+/// The minimum weight of common rare shingles for which two texts are compared. The shingles of any
+/// run that is evidence have a larger weight.
 const LEAST_RARE: f32 = 3.5;
 
 /// Two texts are also compared if they share at least `1 / LEAST_SHARE` of the shingles of the
-/// smaller text. If the smaller text has [`SMALL`] shingles or more, `1 / LEAST_LARGE_SHARE` of
+/// smaller text. If the smaller text has at least [`SMALL`] shingles, `1 / LEAST_LARGE_SHARE` of
 /// them is enough.
 const LEAST_SHARE: f32 = 5.0;
 const LEAST_LARGE_SHARE: f32 = 8.0;
@@ -76,7 +77,7 @@ pub struct Texts {
     sizes: Vec<Option<ByteLen>>,
     /// The rows of each text that is a table.
     tables: Vec<Option<Vec<u64>>>,
-    /// The places of contents that are data. All their words were read, also those in markup.
+    /// The places of contents that are data. All their words were read, including those in markup.
     data: BitSet,
     /// The places of the texts with fewer than [`SMALL`] distinct shingles.
     small: BitSet,
@@ -90,10 +91,10 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Reads the contents for which `wanted` has `Some`. The others are not texts or need not be
-    /// read. If `decodes` is true, decodes texts in other encodings. Data are read, too, so that
-    /// texts can find the words in them. A shingle is not evidence if more than `limit` texts have
-    /// it.
+    /// Reads the contents for which `wanted` has `Some`. The other contents are not texts or need
+    /// not be read. If `decodes` is true, decodes texts in other encodings. Data are read, too, so
+    /// that texts can find the words in them. A shingle is not evidence if more than `limit` texts
+    /// have it.
     pub fn read(
         reader: ContentReader<'_>,
         wanted: &[Option<WantedOfKind>],
@@ -236,7 +237,7 @@ impl Texts {
         is_table(a) && is_table(b)
     }
 
-    /// Returns the pairs of tables that have rows in common. They are to be measured.
+    /// Returns the pairs of tables that have rows in common. These pairs are still to be measured.
     pub fn tables(&self) -> impl Iterator<Item = DraftPair> {
         let rows = |place: usize| self.tables[place].as_ref().map_or(0, Vec::len);
         let pairs = tables::nominated(&self.tables).into_iter();
@@ -247,8 +248,8 @@ impl Texts {
         })
     }
 
-    /// Removes the stored pieces of the texts that were read. A piece stays if a content without
-    /// such a text has it, too. Sets the kind of decoded contents to text, and the sizes to those
+    /// Removes the stored pieces of the texts that were read. A piece stays if a content whose text
+    /// was not read has it, too. Sets the kind of decoded contents to text, and the sizes to those
     /// without templates.
     pub fn take_over(&self, kept: &mut [StoredSketch]) {
         let others = kept.iter().enumerate();
@@ -276,9 +277,9 @@ impl Texts {
         self.decoded.has(place as u32)
     }
 
-    /// Calls `found` with each pair of texts, or of a text and data, that has a relation or shares
-    /// more than unrelated texts do. `found` also gets the proof and the rarity of the pair. Each
-    /// thread has its own state. Returns all states.
+    /// Calls `found` with each pair of two texts, or of a text and data, whose contents have a
+    /// relation or share more than unrelated texts do. `found` also gets the proof and the rarity
+    /// of the pair. Each thread has its own state. Returns all states.
     pub fn pairs<S: Send, E: Send + From<Stopped>>(
         &self,
         stop: &StopFlag,
@@ -337,9 +338,9 @@ impl Texts {
             .is_some()
     }
 
-    /// Counts the shingles that other texts share with text `a`. A pair of two small texts, or of
-    /// two large ones, is counted when `a` is the first text. A pair of a small and a large text is
-    /// counted when `a` is the small one.
+    /// Counts the shingles that other texts share with text `a`. A pair of two small or two large
+    /// texts is counted when `a` is the first text. A pair of a small and a large text is counted
+    /// when `a` is the small text.
     fn nominate(
         &self,
         a: usize,
@@ -370,7 +371,7 @@ impl Texts {
             let place = holders.partition_point(|&b| (b as usize) < a);
             let first = if holders.len() > LARGE {
                 // If this many texts have the chain, most of them are one family, which the first
-                // one represents.
+                // text represents.
                 if place > NEIGHBOURS {
                     meet(holders[0]);
                 }
@@ -414,7 +415,8 @@ struct ContentFacts {
 type CutContent = (Option<ReadText>, ContentFacts);
 
 /// Cuts a content of this kind into words, and leaves templates out. The words of
-/// [`ContentKind::Data`] include those of its markup. Also returns the rows of a text.
+/// [`ContentKind::Data`] include those of its markup. Also returns the rows, if the content is a
+/// table.
 fn cut(
     cutter: &mut TextCutter,
     templates: &Templates,
@@ -439,9 +441,10 @@ fn cut(
 /// The shingles that two texts share, without boilerplate.
 #[derive(Clone, Copy, Debug, Default)]
 struct InCommon {
-    /// The number of common shingles. It is 0 if none was found yet.
+    /// The number of common shingles that were found.
     all: f32,
-    /// The sum of the weights of the common shingles. A shingle weighs less if more texts have it.
+    /// The sum of the weights of the common shingles. The more texts have a shingle, the less it
+    /// weighs.
     rare: f32,
 }
 

@@ -11,8 +11,8 @@ use super::each;
 use crate::nominate::families::{ALIKE, Families, FamilyNames, NearCopies};
 use crate::parallel::{ordered, threads};
 
-/// The number of parts per thread in which shingles are sorted. There are several, so that a part
-/// takes little memory compared with the texts.
+/// The number of parts per thread in which shingles are sorted. There are several parts per thread,
+/// so that a part takes little memory compared with the texts.
 const PARTS: usize = 4;
 
 /// The shingles that several texts have, and these texts. Shingles that always occur together form
@@ -42,8 +42,8 @@ struct SharedShingles {
 }
 
 impl SharedShingles {
-    /// Numbers the shingles of a sorted part that several texts have. The first number is 1. Calls
-    /// `numbered` with each occurrence of such a shingle and its number.
+    /// Numbers those shingles of a sorted part that several texts have. The first number is 1.
+    /// Calls `numbered` with each occurrence of such a shingle and its number.
     fn of(
         part: &[ShingleOccurrence],
         families: &Families,
@@ -91,8 +91,8 @@ impl SharedChains {
         families: &Families,
         stop: &StopFlag,
     ) -> Result<(Self, Vec<Option<Text>>), Stopped> {
-        // The numbers are allocated by the threads that made the texts, so that these threads reuse
-        // memory that they have freed.
+        // The threads that made the texts also allocate the numbers. So they can reuse memory that
+        // they have freed.
         let numbers_of = |text: usize, (): &mut ()| {
             let shingles = texts[text].as_ref().map_or(&[][..], ReadText::shingles);
             Ok::<_, Stopped>(shingles.iter().map(|_| AtomicU32::new(0)).collect())
@@ -147,8 +147,8 @@ impl SharedChains {
         Ok((shared, texts))
     }
 
-    /// Makes the chains. Each has the texts of its first shingle. `firsts` has for each part the
-    /// number of shingles in the parts before it.
+    /// Makes the chains. Each chain has the texts of its first shingle. For each part, `firsts` has
+    /// the number of shingles in the parts before it.
     fn of_parts(parts: &[SharedShingles], firsts: &[u32], chains: &Chains) -> Self {
         let mut shared = Self::default();
         for &number in chains.firsts() {
@@ -184,7 +184,8 @@ impl SharedChains {
     }
 }
 
-/// A shingle, the text that has it, and its index among the shingles that remain of that text.
+/// A shingle, a text that has it, and the index of the shingle among the kept shingles of that
+/// text.
 type ShingleOccurrence = (u64, u32, u32);
 
 fn part_of(shingle: u64, parts: usize) -> usize {
@@ -197,7 +198,7 @@ struct TextCopies<'a> {
     stop: &'a StopFlag,
 }
 
-/// One in this many shingles is compared, as in a signature.
+/// One in this many shingles is compared, as many as in a signature.
 const SAMPLED: u64 = 8;
 
 impl NearCopies for TextCopies<'_> {

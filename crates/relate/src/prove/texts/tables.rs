@@ -1,21 +1,22 @@
 //! Nominates pairs of tables that have rows in common, in any order.
 //!
 //! Two tables are measured by their distinctive rows ([`rows_of`](resemble_core::words::rows_of)),
-//! so two common rows are enough for a candidate pair. In large tables, only some rows nominate;
-//! their hashes decide which. If many tables have a row, they are near-copies. Such a row pairs
-//! each table only with the first one and with its neighbours.
+//! so two common rows are enough for a candidate pair. In large tables, only some rows nominate.
+//! The hashes of the rows decide which. If many tables have a row, they are near-copies. Such a row
+//! pairs each table only with the first table and with its neighbours.
 
 use std::collections::HashMap;
 
-/// The number of rows up to which all rows of a table nominate. In a table with up to eight times
-/// as many rows, one row in eight nominates. In a larger table, one in 64 does so.
+/// In a table with at most this many rows, all rows nominate. In a table with at most eight times
+/// as many rows, one row in eight nominates. In a larger table, one row in 64 nominates.
 const SMALL: usize = 4096;
 
-/// If more tables than this have the same row, not all pairs of them are made. Each table is then
-/// paired with the first one and with its neighbours.
+/// If more tables than this have the same row, they are not all paired with each other. Each table
+/// is then paired with the first table and with its neighbours.
 const FAMILY: usize = 64;
 
-/// The number of later tables with which a table is paired if more than [`FAMILY`] have the row.
+/// The number of later tables with which a table is paired if more than [`FAMILY`] tables have the
+/// row.
 const NEIGHBOURS: usize = 8;
 
 /// The minimum number of common rows of a candidate pair.

@@ -20,7 +20,7 @@ use crate::rows::marked;
 /// The maximum number of groups shown.
 const GROUPS: usize = 20;
 
-/// The maximum number of folders with many duplicated bytes shown.
+/// The maximum number of shown folders, which have the most duplicated bytes.
 const FOLDERS: usize = 3;
 
 /// If the common folder of all files has a path with fewer bytes than this, each name is printed

@@ -29,8 +29,8 @@ pub(super) struct Waiting {
 struct Share {
     waiting: VecDeque<Waiting>,
     running: usize,
-    /// The turn in which the owner last got a reader. If it has got none yet, the turn in which the
-    /// owner was added.
+    /// The turn in which the owner last got a reader. If the owner has got none yet, this is the
+    /// turn in which the owner was added.
     last: u64,
 }
 

@@ -22,8 +22,8 @@ use crate::parts::{Formats, Limits, PartReader};
 const LONG: Duration = Duration::from_secs(60);
 
 /// A reader that takes files with names `*.doc` apart. The text of such a file is its bytes in
-/// capitals. A file with a name `slow*` waits until the test opens the reader. A file with a name
-/// `hostile*` exceeds the time limit.
+/// capitals. For a file with a name `slow*`, the reader waits until the test lets it continue. A
+/// file with a name `hostile*` exceeds the time limit.
 #[derive(Debug, Default)]
 struct Slow {
     version: u32,

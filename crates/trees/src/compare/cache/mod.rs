@@ -1,11 +1,12 @@
 //! Compares two trees without an index of them.
 //!
-//! An index answers any question, but making it costs postings, rows for inodes and transactions. A
-//! single comparison of two trees needs less, and should take no longer than a read of both trees:
+//! An index answers any question, but to make one, postings and rows for inodes must be written in
+//! transactions. A single comparison of two trees needs less, and should take no longer than a read
+//! of both trees:
 //!
 //! 1. **Both trees are walked together** ([`scan`]), by all cores. Files of the same path and size
 //!    are read side by side and compared byte by byte. If they are equal, only one of them is
-//!    digested. Every file is read once, except large files of one size that turn out to be
+//!    digested. Every file is read once, except large files of the same size that are found to be
 //!    unequal. The chunks and fingerprints of a file are packed at once, into about 650 bytes.
 //!    Documents and archives are taken apart afterwards if necessary, and their renditions are
 //!    packed as well.

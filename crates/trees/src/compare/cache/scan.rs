@@ -268,7 +268,7 @@ struct ScanShared<'a> {
     filtered: bool,
     min_size: u64,
     part_reader: Option<&'a dyn PartReader>,
-    /// Nanoseconds.
+    /// The settle window in nanoseconds.
     settle_window: i128,
     unindexed: Unindexed<'a>,
     file_systems: Mutex<(FsIds, Names)>,

@@ -7,8 +7,8 @@ use super::PartnerQuestion;
 /// The maximum number of subjects that are looked up in one scan.
 const BATCH: usize = 1 << 16;
 
-/// The minimum number of subjects that are looked up in one scan, even if memory is bounded,
-/// because all contents are scanned for each batch.
+/// The minimum number of subjects that are looked up in one scan, even if memory is bounded. A
+/// smaller batch is not worth a scan of all contents.
 const LEAST_BATCH: usize = 1 << 8;
 
 /// The memory that a subject takes during its look-up, in bytes. This includes pieces that it

@@ -1,9 +1,10 @@
 //! Bounds the number of bytes that a comparison reads.
 //!
 //! An exact comparison reads all pairs that must be measured. Any other comparison reads at most
-//! [`PartnerQuestion::work`] bytes, which is mostly enough. If it is not enough, the pairs at one
-//! path are read first, then the pairs with the best estimates. The other pairs keep their
-//! estimates. This choice depends only on the contents, not on threads or earlier measures.
+//! [`PartnerQuestion::work`] bytes, which is usually enough. If it is not enough, the pairs of
+//! files with the same path on both sides are read first, then the pairs with the best estimates.
+//! The other pairs keep their estimates. This choice depends only on the contents, not on threads
+//! or earlier measures.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -39,7 +40,8 @@ impl BeyondBudget {
 }
 
 impl PartnerQuestion<'_> {
-    /// Returns the pairs of contents or files that are measured for the pairs at one path.
+    /// Returns what is measured for `twins`, the pairs of files with the same path on both sides:
+    /// pairs of contents, or pairs of files with members.
     pub(super) fn of_twins(&self, twins: &[(u32, u32)]) -> Vec<CostlyPair> {
         let pairs = twins.iter().map(|&(a, b)| match self.files.meeting(a, b) {
             FilesMeet::Contents(x, y) => CostlyPair::Contents(x, y),
@@ -91,8 +93,8 @@ impl PartnerQuestion<'_> {
         Ok(BeyondBudget(beyond.collect()))
     }
 
-    /// Subtracts a pair from the budget, and returns whether the budget allows it. Contents that
-    /// are too large to be read cost nothing.
+    /// Subtracts the cost of a pair from the budget, and returns whether the budget allows it.
+    /// Contents that are too large to be read cost nothing.
     fn takes(&self, budget: &mut ReadBudget, pair: CostlyPair) -> bool {
         let size = |content: u32| self.content(content).size;
         let (CostlyPair::Contents(a, b) | CostlyPair::Files(a, b)) = pair;

@@ -1,9 +1,9 @@
 //! Finds the pairs of contents that are perhaps partners.
 //!
 //! All contents are scanned once for each batch. The scan records which pieces each content shares
-//! with a subject, and counts every piece. Common pieces are dropped, and the other pieces are
-//! summed up for each subject. A pair is no candidate if its pieces cannot reach the threshold, or
-//! if its contents are unrelated (`kin`).
+//! with a subject, and counts every piece. Pieces that too many contents have are dropped, and the
+//! other pieces are summed up for each subject. A pair is no candidate if its pieces cannot reach
+//! the threshold, or if its contents are unrelated (`kin`).
 
 use std::collections::HashMap;
 

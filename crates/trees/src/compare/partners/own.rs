@@ -125,16 +125,16 @@ impl PartnerQuestion<'_> {
         Ok(by_words.or(rarity))
     }
 
-    /// Returns whether a measured pair may only have text in common that many contents have. Pairs
-    /// that are no partners need no check, which reads contents.
+    /// Returns whether it is possible that a measured pair shares only text that many contents
+    /// have. Pairs that are not partners are not checked, because the check reads contents.
     fn may_lack_own(&self, found: &Proven) -> bool {
         let is_partner = found.measures.containment() >= Some(Score::new(self.least()));
         is_partner && !self.options.exact
     }
 
-    /// Returns for each of two texts whether the other has enough of it without common text. `lost`
-    /// returns the share, 0..=1, of the words nearest to a sample that is common text. `None` if the
-    /// content cannot be read, or is no text.
+    /// Returns for each of two texts whether enough of it is in the other text without common text.
+    /// `lost` returns which share, 0..=1, of the words nearest to a sample is common text. A result
+    /// is `None` if its content cannot be read, or is no text.
     fn have_own(
         &self,
         (a, b): (&Ready, &Ready),

@@ -102,7 +102,7 @@ impl PartnerQuestion<'_> {
                 self.pieces.go_on()?;
                 let met = of_pair[0].met;
                 // Several pairs of files may be compared by this pair of contents. It is enough if
-                // one of them needs the pair of contents. So the least share decides.
+                // one of them needs the pair of contents. So the least of their shares is used.
                 let least = of_pair.iter().map(|one| least_of(one.files)).min();
                 let is_needed = match least.flatten().filter(|_| met.0 != met.1) {
                     None => true,

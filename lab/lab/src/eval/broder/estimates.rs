@@ -42,7 +42,7 @@ fn params(sample: Sample, seed: Option<u32>) -> Result<MethodParams, LabError> {
     Ok(MethodParams::new(Method::Shingle, &settings).map_err(MethodError::from)?)
 }
 
-/// A pair of texts. `kind` names the way in which one was made from the other.
+/// A pair of texts. `kind` names the way in which one text was made from the other.
 struct TextPair {
     kind: &'static str,
     a: Vec<u8>,
@@ -112,8 +112,9 @@ impl SketchErrors {
         }
     }
 
-    /// Returns three figures for each permutation: the mean error, the root mean square, and the
-    /// share of pairs for which the estimated interval contains the true value.
+    /// Returns three figures for each permutation: the mean error, the root mean square error, and
+    /// the share of pairs whose estimated interval is right. An interval is right if it contains
+    /// the true value.
     fn draws(errors: &[Vec<f64>], held: &[u32]) -> [Draws; 3] {
         let errors = || errors.iter().filter(|errors| !errors.is_empty());
         let shares = errors().zip(held);

@@ -21,8 +21,8 @@ const LATER: usize = 1000;
 /// The number of most frequent shingles that are listed.
 const COMMONEST: usize = 20;
 
-/// Clusters the same results under other policies. The paper: "Repeating the final phase of the
-/// clustering algorithm for each different policy."
+/// Clusters the same results under other policies. In the words of the paper: "Repeating the final
+/// phase of the clustering algorithm for each different policy."
 pub(super) fn policies(whole: &ClusteredFolder, meters: &Meters<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "policies",

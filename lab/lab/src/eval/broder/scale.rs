@@ -15,7 +15,7 @@ use crate::phases::ClusterPlan;
 ///
 /// # Errors
 ///
-/// If the work folder cannot be written.
+/// Fails if the work folder cannot be written.
 pub fn report(
     texts: &MadeTexts,
     documents: u32,
@@ -51,8 +51,8 @@ fn sections(
         stream::made(texts, documents, &plan.params, costs, take)
     };
     let mut whole = phases(read, work, &plan, meters)?;
-    // Here the first phase includes making the texts, unlike that of the paper. So the time for
-    // making them is subtracted.
+    // Here the first phase includes making the texts, unlike the first phase of the paper. So the
+    // time for making them is subtracted.
     whole.stages[0].cpu -= making.cpu;
     whole.stages[0].wall -= making.wall;
     Ok(vec![

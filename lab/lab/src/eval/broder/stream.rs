@@ -67,7 +67,8 @@ pub(super) fn documents(
         }
         here.sort_unstable();
         files.append(&mut here);
-        // The folders are sorted in reverse order, because the last of them is listed next.
+        // The folders are sorted in reverse order, because the next folder is taken from the end of
+        // the list.
         dirs.sort_unstable_by(|a, b| b.cmp(a));
         waiting.append(&mut dirs);
         if files.len() >= BLOCK {

@@ -1,5 +1,5 @@
-//! Measures which share of similar documents super shingles find, by their length. Shows why super
-//! shingles do not find containment.
+//! For each length of super shingles, measures the share of similar documents that they find. Shows
+//! why super shingles do not find containment.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,8 +56,8 @@ pub(super) fn batch(
 }
 
 /// Measures the share of similar documents that have a super shingle in common, for each length of
-/// super shingles. One table divides the pairs of documents by the length of their sketches,
-/// another one by their resemblance.
+/// super shingles. One table divides the pairs of documents by the length of the shorter sketch.
+/// Another table divides them by the resemblance of the two documents.
 pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabError> {
     // If there are many links, that is, pairs of similar documents, only some are tested. A hash of
     // the two documents selects the links.
@@ -74,8 +74,8 @@ pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabE
         }
     })?;
     // The keys of `classes` are classes of the shorter sketch's length. The keys of `by_share` are
-    // tenths of the resemblance. A value has the number of links. It also has the number of links
-    // that super shingles of each length find.
+    // tenths of the resemblance. Each value has the number of links. It also has, for each length
+    // of super shingles, the number of links that they find.
     let mut classes: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
     let mut by_share: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
     for &(a, b, resemblance) in &chosen {

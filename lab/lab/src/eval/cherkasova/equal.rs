@@ -107,7 +107,7 @@ pub(super) fn figures_7_and_8(corpus: &ResearchCorpus<'_>, rate: u32) -> Result<
     Ok(section.table(table))
 }
 
-/// Describes the figures after the last number of changes, [`ENDS`]`[1]`.
+/// Describes the figures for the largest number of changes, [`ENDS`]`[1]`.
 fn said(what: &str, means: &[(String, Draws)], exact: &Draws) -> String {
     let [r#mod, min, sketch, bsw] = means else {
         return String::new();

@@ -11,10 +11,10 @@ use super::{
 };
 use crate::error::LabError;
 
-/// Returns how far single documents are from documents of about the same size. The values are in
-/// the order of the documents' sizes. Each value is compared with the mean of eleven values, from
-/// the fifth before it to the fifth after it. The result is the root mean square of the
-/// differences.
+/// Returns how much the value of one document differs from the values of documents of about the
+/// same size. `values` is in the order of the documents' sizes. Each value is compared with the
+/// mean of eleven values, from the fifth before it to the fifth after it. The result is the root
+/// mean square of the differences.
 fn deviation(values: &[f64]) -> f64 {
     let around = |at: usize| {
         let from = at.saturating_sub(5);

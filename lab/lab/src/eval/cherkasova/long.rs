@@ -1,4 +1,5 @@
-//! Repeats figure 11, which shows times, and tests section 8: whole chunks of long documents.
+//! Repeats figure 11, which shows times, and tests what section 8 proposes: whole chunks for long
+//! documents.
 
 use resemble_methods::changes::{Edit, Spread};
 use resemble_methods::{Method, Signer};
@@ -77,7 +78,7 @@ pub(super) fn figure_11(documents: &[&Text], clock: Clock<'_>) -> Result<Section
         .table(table))
 }
 
-/// Compares the methods on the longest documents. The paper: "Traditional Basic Sliding Window
+/// Compares the methods on the longest documents. The paper says: "Traditional Basic Sliding Window
 /// algorithm might be a more promising approach for longer files … and is worth future
 /// investigation."
 pub(super) fn section_8(corpus: &ResearchCorpus<'_>, rate: u32) -> Result<Section, LabError> {

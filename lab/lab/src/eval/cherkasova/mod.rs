@@ -219,8 +219,8 @@ impl EditedCorpus {
         self.ends[end].first().map_or(&[], Vec::as_slice)
     }
 
-    /// For each number of changes in [`ENDS`], returns this number, and the least and the greatest
-    /// mean over the seeds.
+    /// Returns each number of changes in [`ENDS`], with the lowest and the highest mean among the
+    /// seeds.
     fn ranges(&self) -> [(f64, f64, f64); 2] {
         [0, 1].map(|end| {
             let draws = self.end(end);
@@ -307,7 +307,7 @@ fn changes_plot(name: &str, title: &str) -> Plot {
     )
 }
 
-/// Adds the curve of a method and the ranges over its seeds to a plot.
+/// Adds the curve of a method and the ranges of its means over the seeds to a plot.
 fn draw(plot: &mut Plot, label: &str, edited: &EditedCorpus) {
     plot.curve(label, edited.curve());
     if edited.ends[0].len() > 1 {

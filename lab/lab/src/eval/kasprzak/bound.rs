@@ -2,9 +2,10 @@
 //!
 //! An estimate is too high if a chunk that only A has agrees with a chunk of B in its n bits. The
 //! probability of such an accidental hit is at most b/2^n, where b is the number of B's chunks. So
-//! the number of accidental hits of A's a chunks is at most binomially distributed. By Chernoff,
-//! the probability of h or more hits is at most e^-λ (eλ/h)^h, where λ = ab/2^n. The bound is the
-//! least h for which this probability, times the number of pairs, is at most [`CHANCE`].
+//! the number of accidental hits among the a chunks of A is at most binomially distributed. By
+//! Chernoff, the probability of h or more hits is at most e^-λ (eλ/h)^h, where λ = ab/2^n. The
+//! bound is the least h for which this probability, times the number of pairs, is at most
+//! [`CHANCE`].
 
 use super::super::Table;
 
@@ -35,8 +36,8 @@ pub(super) fn points(share: f64) -> String {
     format!("{:.3}", share * 100.0)
 }
 
-/// Returns the bound for the number of accidental hits of a document with `a` chunks in one with
-/// `b` chunks. The bound depends on the number of pairs that are compared.
+/// Returns the bound for the number of accidental hits of a document with `a` chunks in a document
+/// with `b` chunks. The bound depends on the number of pairs that are compared.
 fn most_hits(bits: u32, a: usize, b: usize, pairs: f64) -> usize {
     let expected = a as f64 * b as f64 / 2f64.powi(bits as i32);
     let least = (CHANCE / pairs.max(1.0)).ln();
@@ -85,13 +86,13 @@ impl BoundedErrors {
         }
     }
 
-    /// Returns the maximum error for a document with `a` chunks in one with `b` chunks. It is a
-    /// share of the `a` chunks.
+    /// Returns the maximum error for a document with `a` chunks in a document with `b` chunks. The
+    /// error is a share of the `a` chunks.
     pub(super) fn bound(&self, a: usize, b: usize) -> f64 {
         most_hits(self.bits, a, b, self.pairs) as f64 / a.max(1) as f64
     }
 
-    /// Adds an estimate of a document with `a` chunks in one with `b` chunks.
+    /// Adds an estimate of a document with `a` chunks in a document with `b` chunks.
     pub(super) fn add(&mut self, estimate: &ArrayEstimate, a: usize, b: usize) {
         let bound = self.bound(a, b);
         let at = CLASSES.partition_point(|&least| least <= a).max(1) - 1;

@@ -19,7 +19,8 @@ const FEW: u64 = 400_000;
 /// of large documents are counted separately, because they have many accidental hits.
 const LARGE: f64 = 0.01;
 
-/// The errors of estimates. Each pair of documents gives two estimates, of A in B and of B in A.
+/// The errors of estimates. Each pair of documents gives two estimates: the share of A in B, and
+/// the share of B in A.
 #[derive(Clone, Debug, Default)]
 struct EstimateErrors {
     /// The number of estimates that reach the threshold.

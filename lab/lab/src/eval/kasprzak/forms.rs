@@ -38,7 +38,7 @@ fn joined(words: &[Box<[u8]>]) -> Vec<u8> {
 }
 
 /// Returns the distinct runs of five words, in ascending order. The words within a run keep their
-/// order, unlike those of sorted chunks.
+/// order, unlike the words of a sorted chunk.
 fn unsorted(words: &[Box<[u8]>]) -> Vec<Vec<u8>> {
     let mut runs: Vec<Vec<u8>> = words.windows(5).map(|run| run.join(&b' ')).collect();
     runs.sort_unstable();
@@ -71,8 +71,9 @@ pub(super) fn known<'a>(texts: impl IntoIterator<Item = &'a Text>) -> Vec<Box<[u
     known.into_iter().map(|(_, word)| word).collect()
 }
 
-/// Groups words into families. Each word is passed with the property that its family has in common,
-/// such as a stem. Families of a single word are dropped. Within a family, words keep their order.
+/// Groups words into families. Each word is passed with a property, such as its stem. Words with
+/// the same property are one family. Families of a single word are dropped. Within a family, words
+/// keep their order.
 pub(super) fn families(
     words: impl IntoIterator<Item = (Box<[u8]>, Box<[u8]>)>,
 ) -> Vec<Vec<Box<[u8]>>> {
@@ -106,8 +107,8 @@ pub(super) fn others_of(families: Vec<Vec<Box<[u8]>>>) -> HashMap<Box<[u8]>, Box
     others
 }
 
-/// A way to make sorted chunks: its name, and its parameters, or `None` if the language does not
-/// support it.
+/// A way to make sorted chunks: its name and its parameters. The parameters are `None` if the
+/// language does not support the way.
 pub(super) type Way<'a> = (&'a str, Option<MethodParams>);
 
 /// The words of a text, its runs of unsorted words, and its sorted chunks by each way.
@@ -128,9 +129,9 @@ impl EditedWords {
         }
     }
 
-    /// Edits a copy of the text, and returns the shares of the text that are still found in it. The
-    /// first share counts unsorted runs. Each further share counts the sorted chunks of one way.
-    /// Ways that the language does not support have no share.
+    /// Edits a copy of the text, and returns the shares of the text that are still found in the
+    /// copy. The first share counts unsorted runs. Each further share counts the sorted chunks of
+    /// one way. Ways that the language does not support have no share.
     fn found(&self, edit: Edit<'_>, ways: &[Way<'_>], random: &mut Random) -> Vec<f64> {
         let mut changed = self.words.clone();
         for _ in 0..EDITS {

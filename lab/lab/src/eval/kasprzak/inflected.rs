@@ -68,8 +68,8 @@ fn basic<'a>(table: &'a Lemmas, word: &'a [u8]) -> &'a [u8] {
     table.of(word).unwrap_or(word)
 }
 
-/// Measures how many words of the texts are in the table of lemmas, and how many have another basic
-/// form. Also measures how often the table agrees with the second one.
+/// Measures how many words of the texts are in the table of lemmas, and how many differ from their
+/// basic form. Also measures how often this table agrees with the second table.
 fn words(of: &InflectedTexts, members: usize, others: &HashMap<Box<[u8]>, Box<[u8]>>) -> Section {
     let (mut all, mut in_table, mut changed) = (0, 0, 0);
     for text in &of.collection.texts {
@@ -170,8 +170,8 @@ mod tests {
     use super::super::super::Text;
     use super::*;
 
-    /// Returns the row of the report about words in other forms. Its cells are the shares found by
-    /// sorted chunks of words, of stems and of lemmas.
+    /// Returns a row of the report: the row about words in other forms. Its cells are the shares
+    /// that are found by sorted chunks of words, of stems and of lemmas.
     fn found(lemmas: &str) -> [String; 3] {
         let texts = (1..=3).map(|seed| Text {
             name: seed.to_string(),

@@ -62,7 +62,7 @@ struct ThesesTotals {
 ///
 /// # Errors
 ///
-/// If the folder cannot be written.
+/// Fails if the folder cannot be written.
 pub fn report(
     texts: &MadeTexts,
     documents: u32,

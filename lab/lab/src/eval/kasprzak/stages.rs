@@ -165,7 +165,7 @@ fn contents(set: &MappedParts) -> Result<Vec<u8>, ArraysError> {
     Ok(ids)
 }
 
-/// Compares the work of two processes with that of one (section 4.5).
+/// Compares the work of two processes with the work of one process (section 4.5).
 pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "shards",
@@ -299,7 +299,7 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
     Ok(Section::new("Incremental runs (section 4.4)", text).table(table))
 }
 
-/// Measures the computation of exact similarities for preselected pairs (section 4.2).
+/// Measures the time for computing the exact similarities of preselected pairs (section 4.2).
 pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "preselected",

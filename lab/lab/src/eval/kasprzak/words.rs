@@ -18,7 +18,7 @@ const BUCKET: u64 = 256;
 
 /// Counts chunks in 2^n buckets by the upper bits of their hashes. Returns the number of buckets,
 /// and how much the counts differ from those of a random function. The difference is in standard
-/// deviations of chi-square. That of a good hash is between -4 and 4.
+/// deviations of chi-square. For a good hash, the difference is between -4 and 4.
 fn uniformity(chunks: &[u64]) -> (usize, f64) {
     let bits = (chunks.len() as u64 / BUCKET).max(2).ilog2();
     let mut counts = vec![0u32; 1 << bits];

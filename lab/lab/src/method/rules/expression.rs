@@ -101,7 +101,8 @@ fn compare(left: &Worth<'_>, op: RuleOperator, right: &Worth<'_>) -> bool {
 /// product of the two lengths.
 pub(super) fn is_like(text: &[u8], pattern: &[u8]) -> bool {
     let (mut t, mut p) = (0, 0);
-    // The place of the last star in the pattern, and the place in the text where its match ends.
+    // The place of the last star in the pattern, and the place in the text where the match of this
+    // star ends.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         if pattern.get(p) == Some(&b'*') {

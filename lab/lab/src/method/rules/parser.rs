@@ -38,7 +38,7 @@ struct Parser<'a> {
     depth: usize,
 }
 
-/// The maximum depth of nested brackets and `not`s. No rule of a person needs more.
+/// The maximum depth of nested brackets and `not`s. No rule that a person writes needs more.
 const DEEPEST: usize = 64;
 
 impl Parser<'_> {

@@ -88,7 +88,7 @@ fn revise(
     }
 }
 
-/// Returns the complete digest, both if it was made as a whole and if it was made from edits.
+/// Returns the complete digest, whether `made` is a complete digest or edits of `was`.
 fn whole(made: ComposedDigest, was: &Digest) -> Option<Box<Digest>> {
     match made {
         ComposedDigest::Whole(digest) => Some(digest),
@@ -260,7 +260,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// After any changes, the digest by stretches is the digest of a fresh reading. If bytes change
-    /// in place, little more is digested than the stretches of these bytes.
+    /// in place, only the stretches of these bytes and little more are digested.
     #[test]
     fn what_changes_is_digested_as_if_it_were_new(
         first in content(),
