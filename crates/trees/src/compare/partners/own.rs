@@ -17,6 +17,11 @@ use crate::compare::framed::SideFrames;
 
 const TEXT: ContentKind = ContentKind::Text;
 
+/// The minimum share that two partners have in common, if common text counts for less. It is lower
+/// than the share of a relation, because a quotation from a text with a hundred versions is common
+/// for the quoting file only.
+const LEAST_RARE: f64 = Relation::PARTLY / 2.0;
+
 const fn all_or_nothing(is_common: bool) -> f64 {
     if is_common { 1.0 } else { 0.0 }
 }
@@ -36,7 +41,7 @@ impl PartnerQuestion<'_> {
             return true;
         }
         let lost = |sample| all_or_nothing(Boilerplate::fingerprint(common, sample));
-        let [of_a, of_b] = self.have_own((a, b), found, &lost, errors);
+        let [of_a, of_b] = self.have_own((a, b), found, (&lost, Relation::PARTLY), errors);
         of_a != Some(false) && of_b != Some(false)
     }
 
@@ -62,13 +67,12 @@ impl PartnerQuestion<'_> {
         }
         let is_common = |sample| frame.has(sample) || Boilerplate::fingerprint(common, sample);
         let lost = |sample| all_or_nothing(is_common(sample));
-        let own = self.have_own((a, b), found, &lost, errors);
+        let own = self.have_own((a, b), found, (&lost, Relation::PARTLY), errors);
         Ok(own != [Some(false); 2])
     }
 
-    /// Returns whether at least one of two texts would still be a partner if common text counted
-    /// less, as in the listing rule of every question. If the samples show too little, the words
-    /// nearest to the common samples decide.
+    /// Returns whether two texts share more than common text, which counts less the more contents
+    /// have it. If the samples show too little, the words nearest to the common samples decide.
     pub(super) fn has_rare(
         &self,
         (a, b): (&Ready, &Ready),
@@ -85,13 +89,13 @@ impl PartnerQuestion<'_> {
         };
         let Measures { a_in_b, b_in_a, .. } = found.measures;
         let most = a_in_b.max(b_in_a).map(|share| rarity.discounted(share));
-        if most >= Some(Score::new(Relation::PARTLY)) {
+        if most >= Some(Score::new(LEAST_RARE)) {
             return true;
         }
         let signatures = (&a.kept.signature, &b.kept.signature);
         let (losses, left) = counts.losses(signatures, &Frame::default());
         let lost = |sample| losses.get(&sample).copied().unwrap_or(0.0);
-        left >= 1.0 && self.have_own((a, b), found, &lost, errors) != [Some(false); 2]
+        left >= 1.0 && self.have_own((a, b), found, (&lost, LEAST_RARE), errors) != [Some(false); 2]
     }
 
     /// Returns the rarity of what two contents share, by which `find` lists the second one for the
@@ -132,14 +136,14 @@ impl PartnerQuestion<'_> {
         is_partner && !self.options.exact
     }
 
-    /// Returns for each of two texts whether enough of it is in the other text without common text.
-    /// `lost` returns which share, 0..=1, of the words nearest to a sample is common text. A result
-    /// is `None` if its content cannot be read, or is no text.
+    /// Returns for each of two texts whether at least `least` of it is in the other text, without
+    /// common text. `lost` returns which share, 0..=1, of the words nearest to a sample is common
+    /// text. A result is `None` if its content cannot be read, or is no text.
     fn have_own(
         &self,
         (a, b): (&Ready, &Ready),
         found: &Proven,
-        lost: &dyn Fn(Fingerprint) -> f64,
+        (lost, least): (&dyn Fn(Fingerprint) -> f64, f64),
         errors: &mut Vec<SoftError>,
     ) -> [Option<bool>; 2] {
         let level = a.kept.signature.level.max(b.kept.signature.level);
@@ -152,7 +156,7 @@ impl PartnerQuestion<'_> {
             };
             let lost = words.share_nearest(level, lost);
             let own = of_header.of_words(lost, share, content.size());
-            Some(own.is_some_and(|own| own.discounted(share).get() >= Relation::PARTLY))
+            Some(own.is_some_and(|own| own.discounted(share).get() >= least))
         };
         let Measures { a_in_b, b_in_a, .. } = found.measures;
         [has_own(a, a_in_b), has_own(b, b_in_a)]
