@@ -31,7 +31,7 @@ use crate::texts::{HeldTexts, TextName};
 /// can have samples in common.
 const SHORT: usize = 32;
 
-/// A sample is boilerplate if more than this number of the texts that stay have it. An index has
+/// A sample is boilerplate if it is in more than this number of the texts that stay. An index has
 /// the same limit.
 const BOILERPLATE: usize = 1000;
 

@@ -275,11 +275,10 @@ impl Chunker {
     /// Like [`Self::zeros`]; `sample` also receives the samples of the windows that begin before
     /// the zeros.
     ///
-    /// All windows within the zeros have the same hash. If that hash matches D, every chunk that
-    /// starts in the zeros ends at Tmin. Otherwise the chunk ends at Tmax. If the hash matches D',
-    /// the backup is also at Tmax. Once a chunk has started in the zeros and has no backup yet,
-    /// these rules apply to this chunk and to all later chunks in the zeros. So their lengths are
-    /// known.
+    /// All windows within the zeros have the same hash. If the current chunk starts in the zeros
+    /// and has no backup, this hash determines the length of this chunk and of all later chunks in
+    /// the zeros. If the hash matches D, each of these chunks ends at Tmin. Otherwise, each ends at
+    /// Tmax. If the hash matches D', the backup is also at Tmax.
     pub(crate) fn scan_zeros(
         &mut self,
         count: u64,

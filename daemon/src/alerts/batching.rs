@@ -16,8 +16,8 @@
 //!    that time is over, one more alert reports their number. Files beyond [`MOST_WAITING`] are
 //!    counted in the same way. So nothing is lost silently.
 //!
-//! The baseline of a file is stored while the file waits for its assessment or its finding is held
-//! back. The numbers of files and of baselines are bounded.
+//! The baseline of a file is stored while the file waits to be assessed, and while its finding is
+//! held back. The numbers of files and of baselines are bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

@@ -162,7 +162,7 @@ impl Namespace {
         Some(self.entry(node, attr(ino, node, Some(&stat))))
     }
 
-    /// Drops the record of a refused open, because the look-up after it has failed.
+    /// Drops the record of a refused open. Is called if the look-up that follows the open fails.
     pub(super) fn lookup_failed(&self, at: &At, thread: u32) {
         let claimed = self.reopenings.lock().claim((self.account, thread), at);
         let opened = claimed.and_then(|claimed| claimed.opened);

@@ -11,7 +11,7 @@
 //! shows that the line is a sentence, unless signs form columns. A line that is a single number or
 //! digest is a row, too. A text is a table if nine of ten lines with words are rows, and there are
 //! at least eight rows. Nine of ten rows must be distinct, and three of four rows must be
-//! *distinctive*. Lists of words, poems, prose and code are not tables.
+//! *distinctive*. Poems, prose, code and lists of words are not tables.
 //!
 //! A row is distinctive if its words that are not common in the table have at least [`TELLING`]
 //! letters in total. At most [`OF_ONE`] letters of each word count. A row such as `17;open` occurs

@@ -264,7 +264,7 @@ fn are_few(edits: &[ChunkEdit]) -> bool {
     edits.iter().map(|edit| edit.by.0.len()).sum::<usize>() < MOST_NEW
 }
 
-/// Removes from an edit the runs that are equal on both sides at its beginning and at its end.
+/// Removes from an edit its first and its last runs, if the replaced list has the same runs there.
 fn narrow(edit: &mut ChunkEdit, replaced: &ChunkList) {
     let (start, end) = replaced.common_ends(&edit.by);
     let new = &mut edit.by.0;

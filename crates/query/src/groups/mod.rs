@@ -362,8 +362,9 @@ fn not_among(path: &PathText) -> SoftError {
 
 /// Returns the groups of a scope. `scratch` is a directory for data that does not fit into
 /// [`GroupsRequest::memory`]; without a bound it is not touched. `part_reader` extracts documents
-/// again, so that their common text is measured; without one it is estimated. [`KnownPairs::Given`]
-/// does not change the answer. The question fails if given pairs are missing.
+/// again, so that their common text is measured; without one it is estimated. With
+/// [`KnownPairs::Given`] the answer is the same. The question fails if the given pairs are
+/// incomplete.
 pub fn groups_with_parts(
     snapshot: &Snapshot,
     request: &GroupsRequest,

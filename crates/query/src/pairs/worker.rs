@@ -1,4 +1,5 @@
-//! Collects the pairs of contents that one worker finds, for all files that have these contents.
+//! Collects the pairs of contents that one worker finds. A pair counts for all files that are
+//! compared by these contents.
 
 use std::collections::HashMap;
 

@@ -323,7 +323,8 @@ fn edited_letters_under_a_letterhead_of_hundreds_are_listed() {
     );
 }
 
-/// More near-copies than count in full stay relatives in a comparison, because a family counts once.
+/// A page has more near-copies than count in full. They stay relatives in a comparison, because a
+/// family counts once.
 #[test]
 fn a_page_with_hundreds_of_copies_is_compared_with_its_copies() {
     let mut random = Random::new(9);

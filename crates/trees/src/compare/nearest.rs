@@ -106,8 +106,8 @@ impl NearestQuestion<'_> {
         Ok((found.into_iter().flatten().collect(), partners.errors))
     }
 
-    /// Returns whether a link is listed. Adds to `discounted` the common pieces because of which the
-    /// link is not listed.
+    /// Returns whether a link is listed. If it is not, adds the pieces that are the reason to
+    /// `discounted`.
     fn is_listed(
         question: &PartnerQuestion<'_>,
         link: &Link,
