@@ -404,8 +404,8 @@ fn a_full_disk_is_trouble() {
     env.run(["pairs", "docs", "-o", "/dev/null"]).is(0, "", "");
 }
 
-/// If a report does not fit on the disk, an earlier file of that name is unchanged, and no other
-/// file is left there.
+/// If a report does not fit on the disk, an earlier file with the name of the report is unchanged.
+/// No temporary file stays behind.
 #[test]
 fn a_report_is_whole_or_not_there() {
     let env = environment();

@@ -5,7 +5,7 @@
 //!   Caller ──► AccessCheck::look(paths) ──► Seen, path by path
 //!                 │
 //!                 ├── checker::Checker   asks the checker, a process that becomes the caller
-//!                 └── look::look         asks the kernel as this process, for root
+//!                 └── look::look         asks the kernel as this process, if the caller is root
 //! ```
 //!
 //! A daemon that serves many users knows files that some of them may not read. The daemon never

@@ -90,7 +90,8 @@ impl CommonShingles {
         let mut shingles = CollectedWords::of(bytes).shingles;
         shingles.extend(rows_of(bytes).unwrap_or_default());
         let distinct: HashSet<u64> = shingles.into_iter().collect();
-        // A shingle that is new now can be in enough texts only if enough texts are left.
+        // A shingle that first occurs in this text can be in enough texts only if enough texts are
+        // left, including this one.
         let may_begin = self.left >= self.enough;
         for shingle in distinct {
             if let Some(having) = self.having.get_mut(&shingle) {
