@@ -99,8 +99,7 @@ impl NearestQuestion<'_> {
         // All contents must be read to find families. So families are searched only if they could
         // add a pair.
         let pieces = std::mem::take(&mut *discounted.lock());
-        if !pieces.is_empty() {
-            question.count_families_once(&mut counts, &pieces)?;
+        if !pieces.is_empty() && question.count_families_once(&mut counts, &pieces)? {
             found = nearest(&counts)?;
         }
         Ok((found.into_iter().flatten().collect(), partners.errors))

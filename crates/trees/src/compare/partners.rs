@@ -322,8 +322,7 @@ impl PartnerQuestion<'_> {
         }
         // All contents must be read to find families. So families are searched only if they could
         // make partners.
-        if !with_common.is_empty() {
-            self.count_families_once(counts, &pieces)?;
+        if !with_common.is_empty() && self.count_families_once(counts, &pieces)? {
             measured.extend(self.measured(&with_common, is_summed, left_out, counts)?);
         }
         self.keep(measured, left_out.0, partners)

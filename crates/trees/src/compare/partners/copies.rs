@@ -56,12 +56,12 @@ pub(in crate::compare) fn discounted_pieces(
 impl PartnerQuestion<'_> {
     /// Counts again the contents that have each of these pieces, given by their evidence keys. A
     /// family is counted as one content. Pieces that are boilerplate stay boilerplate, because they
-    /// nominated nothing.
+    /// nominated nothing. Returns false if there is no family, so that the counts are as before.
     pub(in crate::compare) fn count_families_once(
         &self,
         counts: &mut Counts,
         pieces: &HashSet<u64>,
-    ) -> Result<(), AskError> {
+    ) -> Result<bool, AskError> {
         let contents = self.sides.contents.len();
         let names = ordered(contents, Vec::new, |content, keys| {
             self.keys(content as u32, keys)?;
@@ -72,7 +72,7 @@ impl PartnerQuestion<'_> {
         })?;
         let families = Families::of(&names, FREE, self)?;
         if families.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let known = &*counts;
         let state = || (Vec::new(), HashMap::<u64, HashSet<u32>>::new());
@@ -95,7 +95,7 @@ impl PartnerQuestion<'_> {
             let (kind, piece) = kind_of(key);
             counts.lower(kind, piece, leaders.len());
         }
-        Ok(())
+        Ok(true)
     }
 }
 
